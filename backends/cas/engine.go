@@ -1,0 +1,317 @@
+package cas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/internal/clock"
+)
+
+// maxTTL is the longest TTL of a record. A longer one is taken for damage.
+const maxTTL = 24 * time.Hour
+
+// Options describe a store to the engine.
+type Options struct {
+	// Limits are the settings that the store allows. Zero fields mean a TTL
+	// of 1 s to 24 h in steps of 1 ms, and a poll of at least 10 ms. A MaxTTL
+	// above 24 h is lowered to that.
+	Limits backends.Limits
+	// Dates says what the store's dates are worth. The zero value: nothing.
+	Dates Dates
+}
+
+// An Engine makes a backends.Backend of a Store. It is safe for concurrent use.
+type Engine struct {
+	store  Store
+	limits backends.Limits
+	dates  Dates
+	clock  clock.Clock
+	memory memory
+	carrier
+}
+
+type carrier = clock.Carrier
+
+var (
+	_ backends.Backend     = (*Engine)(nil)
+	_ backends.Breaker     = (*Engine)(nil)
+	_ backends.NameChecker = (*Engine)(nil)
+)
+
+// New returns an engine over store. It makes no request and starts nothing.
+func New(store Store, o Options) *Engine {
+	l := o.Limits
+	l.MinTTL = or(l.MinTTL, time.Second)
+	l.MaxTTL = min(or(l.MaxTTL, maxTTL), maxTTL)
+	l.Step = max(l.Step, time.Millisecond)
+	l.MinPoll = or(l.MinPoll, 10*time.Millisecond)
+	c := clock.Of(store)
+	return &Engine{store: store, limits: l, dates: o.Dates, clock: c, carrier: clock.Carry(c)}
+}
+
+func or(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return d
+}
+
+// Limits implements backends.Backend.
+func (e *Engine) Limits() backends.Limits { return e.limits }
+
+// CheckName implements backends.NameChecker.
+func (e *Engine) CheckName(name string) error {
+	if err := backends.CheckName(name); err != nil {
+		return err
+	}
+	if c, ok := e.store.(NameChecker); ok {
+		return c.CheckName(name)
+	}
+	return nil
+}
+
+// Acquire implements backends.Backend. A record that this process knows to be
+// free costs one request, any other two.
+func (e *Engine) Acquire(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+	if err := errors.Join(e.CheckName(name), c.Check(e.limits)); err != nil {
+		return backends.Grant{}, err
+	}
+	s := e.memory.last(name)
+	if s == nil || !s.free() {
+		var err error
+		if s, err = e.look(ctx, name); err != nil {
+			return backends.Grant{}, err
+		}
+	}
+	for range maxTries {
+		if e.wait(s, c.TTL) > 0 && !e.memory.isAbandoned(name, s.rec.nonce) {
+			return backends.Grant{}, &backends.HeldError{Record: e.describe(s, c.TTL)}
+		}
+		g, stands, err := e.take(ctx, name, s, c)
+		if !errors.Is(err, errRefused) {
+			return g, err
+		}
+		s = stands
+	}
+	return backends.Grant{}, &backends.RetryError{Err: fmt.Errorf("others wrote %d times meanwhile", maxTries)}
+}
+
+// take starts a new term against s. If that is refused it returns what stands
+// in its place.
+func (e *Engine) take(ctx context.Context, name string, s *sighting, c backends.Claim) (backends.Grant, *sighting, error) {
+	old := s.record()
+	token := e.memory.token(name, func(floor backends.Token) backends.Token {
+		return nextToken(old.token, max(floor, c.Floor), s.now)
+	})
+	if token == 0 {
+		return backends.Grant{}, nil, foreign("no token is left above %d", backends.MaxToken)
+	}
+	rec := &record{
+		state:  stateHeld,
+		token:  token,
+		holder: c.Holder,
+		id:     newNonce(),
+		ttl:    c.TTL,
+		nonce:  newNonce(),
+		done:   old.done,
+		meta:   maps.Clone(c.Meta),
+		extra:  old.extra,
+	}
+	at, err := e.write(ctx, name, e.store.Put, s.version, rec)
+	switch {
+	case err == nil:
+		return grant(name, at.version, newTitle(at.rec)), nil, nil
+	case errors.Is(err, errRefused):
+		return backends.Grant{}, at, err
+	default:
+		e.memory.abandon(name, rec.nonce)
+		t := newTitle(rec)
+		t.open = true
+		return grant(name, s.version, t), nil, err
+	}
+}
+
+func grant(name, version string, t *title) backends.Grant {
+	r := t.rec
+	return backends.Grant{
+		Name: name, Holder: r.holder, ID: r.id, Token: r.token, TTL: r.ttl,
+		Version: version, Done: r.done, Proof: t,
+	}
+}
+
+// Renew implements backends.Backend, in one request.
+func (e *Engine) Renew(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+	t, err := titleOf(g)
+	if err != nil {
+		return g, err
+	}
+	version, rec := g.Version, t.rec
+	for range maxTries {
+		next := t.within(rec)
+		next.nonce = newNonce()
+		at, err := e.write(ctx, g.Name, e.store.Touch, version, next)
+		if err == nil {
+			g.Version, g.Proof = at.version, t.renewed(at.rec)
+			return g, nil
+		}
+		t = t.tried(next.nonce)
+		g.Proof = t
+		if err = t.verdict(at, err); err != nil {
+			return g, err
+		}
+		version, rec = at.version, at.rec
+	}
+	return g, &backends.RetryError{Err: fmt.Errorf("others wrote %d times meanwhile", maxTries)}
+}
+
+// Release implements backends.Backend, in one request.
+func (e *Engine) Release(ctx context.Context, g backends.Grant) error {
+	t, err := titleOf(g)
+	if err != nil {
+		return err
+	}
+	if len(g.Done) > backends.MaxHolder {
+		return fmt.Errorf("done %.20q… has %d bytes: at most %d are allowed", g.Done, len(g.Done), backends.MaxHolder)
+	}
+	version, rec, send := g.Version, t.rec, e.store.Touch
+	if t.open { // perhaps there is no object yet
+		send = e.store.Put
+	}
+	for range maxTries {
+		next := t.within(rec)
+		next.state, next.nonce = stateFree, t.release
+		if g.Done != "" {
+			next.done = g.Done
+		}
+		at, err := e.write(ctx, g.Name, send, version, next)
+		if err == nil {
+			return nil
+		}
+		if err = t.verdict(at, err); err != nil {
+			return err
+		}
+		version, rec, send = at.version, at.rec, e.store.Touch
+	}
+	return &backends.RetryError{Err: fmt.Errorf("others wrote %d times meanwhile", maxTries)}
+}
+
+// Observe implements backends.Backend, in one request.
+func (e *Engine) Observe(ctx context.Context, name string) (backends.Record, error) {
+	if err := e.CheckName(name); err != nil {
+		return backends.Record{}, err
+	}
+	s, err := e.look(ctx, name)
+	if err != nil {
+		return backends.Record{}, err
+	}
+	return e.describe(s, 0), nil
+}
+
+// describe is s for the eyes of a contender with this TTL.
+func (e *Engine) describe(s *sighting, ttl time.Duration) backends.Record {
+	r := s.record()
+	d := backends.Record{
+		State: backends.Held, Holder: r.holder, ID: r.id, Token: r.token, TTL: r.ttl,
+		Left: e.wait(s, ttl), Done: r.done, Meta: maps.Clone(r.meta), Version: s.version, Now: s.now,
+	}
+	if s.exists {
+		d.Age = e.age(s)
+	}
+	if d.Left == 0 {
+		d.State = backends.Free
+	}
+	return d
+}
+
+// Break implements backends.Breaker, in two requests.
+func (e *Engine) Break(ctx context.Context, name, version string) error {
+	if err := e.CheckName(name); err != nil {
+		return err
+	}
+	obj, err := e.store.Load(ctx, name)
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	if !obj.Exists || version != "" && version != obj.Version {
+		return fmt.Errorf("%w: the record to break is not there in version %q", backends.ErrLost, version)
+	}
+	old, err := decode(obj.Data)
+	if err != nil { // that is what an operator may overrule
+		old = &record{token: e.memory.token(name, func(floor backends.Token) backends.Token {
+			return nextToken(0, floor, obj.Now)
+		})}
+	}
+	rec := *old
+	rec.state, rec.id, rec.nonce = stateFree, "", newNonce()
+	_, err = e.write(ctx, name, e.store.Touch, obj.Version, &rec)
+	if errors.Is(err, errRefused) {
+		return fmt.Errorf("%w: the record changed meanwhile", backends.ErrLost)
+	}
+	return err
+}
+
+// A title is the Proof of a Grant: what this process wrote of a term. It is
+// never changed once it is made.
+type title struct {
+	rec     *record
+	open    bool     // the acquisition itself is not confirmed
+	nonces  []string // of writes within the term that are applied or may be
+	release string   // the nonce of every attempt to release
+}
+
+func newTitle(rec *record) *title {
+	return &title{rec: rec, nonces: []string{rec.nonce}, release: newNonce()}
+}
+
+func titleOf(g backends.Grant) (*title, error) {
+	t, ok := g.Proof.(*title)
+	if !ok {
+		return nil, fmt.Errorf("%w: the grant of %q is not from this kind of backend", backends.ErrLost, g.Name)
+	}
+	return t, nil
+}
+
+// within returns a copy of rec, as it stands in the store, in which everything
+// that is constant over the term is as it was when the term began.
+func (t *title) within(rec *record) *record {
+	next := *rec
+	next.token, next.id, next.holder, next.ttl = t.rec.token, t.rec.id, t.rec.holder, t.rec.ttl
+	return &next
+}
+
+// tried is t after a write whose outcome may be open.
+func (t *title) tried(nonce string) *title {
+	next := *t
+	next.nonces = append(slices.Clip(t.nonces), nonce)
+	return &next
+}
+
+// renewed is t after a write that was applied: all earlier ones are settled.
+func (t *title) renewed(rec *record) *title {
+	next := *t
+	next.rec, next.nonces = rec, []string{rec.nonce}
+	return &next
+}
+
+// verdict is what a failed write means for the term: nil if it still stands
+// and the write may be tried against at.
+func (t *title) verdict(at *sighting, err error) error {
+	switch {
+	case errors.Is(err, backends.ErrForeign):
+		return fmt.Errorf("%w: %w", backends.ErrLost, err)
+	case !errors.Is(err, errRefused):
+		return err
+	case !at.exists:
+		return fmt.Errorf("%w: the record was deleted", backends.ErrLost)
+	case at.rec.state == stateFree:
+		return fmt.Errorf("%w: the record was freed", backends.ErrLost)
+	case !slices.Contains(t.nonces, at.rec.nonce):
+		return fmt.Errorf("%w to %q with token %d", backends.ErrLost, at.rec.holder, at.rec.token)
+	}
+	return nil
+}

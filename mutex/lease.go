@@ -1,0 +1,264 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/internal/clock"
+)
+
+// A Lease is one term, won by Lock or TryLock. It is renewed in the background
+// until it ends: by Release, by Abandon, or because it is lost. An ended
+// Lease never comes back; lock again for a new one.
+//
+// All methods are safe for concurrent use.
+type Lease struct {
+	mutex  *Mutex
+	name   string
+	holder string
+	token  Token
+	ttl    time.Duration
+	limit  atomic.Pointer[deadline] // of the newest confirmed write
+	ctx    context.Context          // ends with the lease, and its cause says why
+	cancel context.CancelCauseFunc
+	idle   chan struct{} // closed when the renewing goroutine has returned
+	gone   chan struct{} // closed when this lease no longer keeps m from the next
+
+	mu        sync.Mutex
+	grant     backends.Grant
+	children  map[*leaseContext]struct{}
+	lastError error // of the renewals since the last confirmed one
+
+	releasing atomic.Bool
+	released  chan struct{} // closed when result is set
+	result    error
+}
+
+func newLease(m *Mutex, g backends.Grant, asked stamp) *Lease {
+	l := &Lease{
+		mutex:    m,
+		name:     g.Name,
+		holder:   g.Holder,
+		token:    g.Token,
+		ttl:      g.TTL,
+		grant:    g,
+		idle:     make(chan struct{}),
+		gone:     make(chan struct{}),
+		released: make(chan struct{}),
+	}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	l.limit.Store(deadlineOf(asked, hold(l.ttl)))
+	return l
+}
+
+// start begins to renew and to watch the clocks. Both goroutines end when the
+// lease does; Release waits for them.
+func (l *Lease) start() {
+	watched := make(chan struct{})
+	go func() { defer close(watched); l.watch() }()
+	go func() { defer close(l.idle); l.keep(l.limit.Load()); <-watched }()
+}
+
+// Name returns the name of the lease.
+func (l *Lease) Name() string { return l.name }
+
+// Token returns the fencing token of this term. It is higher than that of every
+// earlier term of this lease, and constant over the term. Send it along with
+// every write that the lease guards, and have the resource refuse a lower one
+// than it has seen.
+func (l *Lease) Token() Token { return l.token }
+
+// Version returns the store's own condition for the lock object as last written
+// by this term: an ETag, a generation. It tells which write, not which is newer:
+// compare it for equality, and tokens for order.
+func (l *Lease) Version() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grant.Version
+}
+
+// Done returns a channel that is closed when the lease ends. Err tells sooner:
+// it looks at the clocks, while the channel is closed up to a quarter of a
+// second of running time later when the machine was suspended.
+func (l *Lease) Done() <-chan struct{} { return l.ctx.Done() }
+
+// Err returns nil while the lease is in force. Afterwards it returns why it
+// ended: an error that matches ErrReleased or ErrLost. It asks the clocks
+// itself, so it is right even at the moment after a pause, and it ends the lease
+// if they say so. It costs about as much as a look at a clock.
+func (l *Lease) Err() error {
+	if l.ctx.Err() == nil && l.remaining(false) > 0 {
+		return nil
+	}
+	return context.Cause(l.ctx)
+}
+
+// Remaining returns how long the lease will be in force without another renewal,
+// and 0 once it has ended. Like Err it asks the clocks.
+func (l *Lease) Remaining() time.Duration {
+	if l.ctx.Err() != nil {
+		return 0
+	}
+	return l.remaining(false)
+}
+
+// remaining asks the clocks; if the time is up it ends the lease, and returns 0.
+func (l *Lease) remaining(thorough bool) time.Duration {
+	left := l.limit.Load().left(l.mutex.clock, thorough)
+	if left > 0 {
+		return left
+	}
+	l.end(l.expired())
+	return 0
+}
+
+func (l *Lease) expired() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lastError != nil {
+		return fmt.Errorf("%w: not renewed in time: %w", ErrLost, l.lastError)
+	}
+	return fmt.Errorf("%w: not renewed in time", ErrLost)
+}
+
+// Context returns a context that ends when parent does, when the lease does, or
+// when cancel is called. After the lease's end context.Cause of it matches
+// ErrLost or ErrReleased. It carries the token; see backends.TokenFrom. Its Err
+// and Done ask the clocks, like the Err of the lease.
+func (l *Lease) Context(parent context.Context) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancelCause(backends.WithToken(parent, l.token))
+	c := &leaseContext{Context: inner, lease: l, cancel: cancel}
+	l.mu.Lock()
+	if l.ctx.Err() == nil {
+		if l.children == nil {
+			l.children = make(map[*leaseContext]struct{})
+		}
+		l.children[c] = struct{}{}
+	}
+	l.mu.Unlock()
+	c.check()
+	return c, func() {
+		cancel(context.Canceled)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.children, c)
+	}
+}
+
+// end ends the lease, for the first cause that is given.
+func (l *Lease) end(cause error) {
+	l.mu.Lock()
+	if l.ctx.Err() != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.cancel(cause)
+	children := l.children
+	l.children = nil
+	l.mu.Unlock()
+	for c := range children {
+		c.cancel(cause)
+	}
+	if errors.Is(cause, ErrLost) { // else Release still has to write
+		l.mutex.forget(l)
+		l.mutex.log.Warn("lease lost", "token", l.token, "error", cause)
+	}
+}
+
+// Abandon ends the lease on this side only: renewing stops, and contexts end
+// with an error that matches ErrLost and cause. The record stays as it is and
+// runs out after a TTL, unless Release is called. It is for work that may not
+// have stopped, such as a task that hangs.
+func (l *Lease) Abandon(cause error) {
+	l.end(fmt.Errorf("%w: abandoned: %w", ErrLost, cause))
+}
+
+// Release ends the lease and frees it for others. Call it when the work that it
+// guards has ended: the contexts of the lease end now, and another process may
+// hold it before Release returns. Releasing twice is releasing once.
+//
+// Nil means that it is free. An error that matches ErrLost means that the lease
+// had ended before, by itself: then somebody else may have held it while the
+// work went on. After any other error it is not known to be free, but will be
+// within a TTL.
+//
+// Release waits at most min(TTL/3, 5 s). It retries until ctx ends, and makes one
+// attempt even if ctx has ended before, so that a SIGTERM frees the lease.
+func (l *Lease) Release(ctx context.Context) error {
+	if l.releasing.Swap(true) {
+		select {
+		case <-l.released:
+			return l.result
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	err := l.Err()
+	l.end(ErrReleased)
+	freed := l.free(ctx)
+	if err == nil {
+		err = freed
+	}
+	if err != nil {
+		err = fmt.Errorf("release %q: %w", l.name, err)
+	}
+	l.mutex.log.Info("lease released", "token", l.token, "error", err)
+	l.result = err
+	close(l.released)
+	l.mutex.forget(l)
+	return err
+}
+
+// free writes the release, within its bound. It waits for a renewal that is
+// under way, since it has to know what that wrote.
+func (l *Lease) free(ctx context.Context) error {
+	c := l.mutex.clock
+	within, cancel := c.WithTimeout(context.WithoutCancel(ctx), l.mutex.settlement())
+	defer cancel()
+	select {
+	case <-l.idle:
+	case <-within.Done():
+		return errors.New("a renewal is stuck")
+	}
+	if l.knownLost() {
+		return nil // there is nothing to free
+	}
+	for n := 1; ; n++ {
+		err := l.mutex.backend.Release(within, l.grant)
+		if err == nil || errors.Is(err, ErrLost) || ctx.Err() != nil {
+			return err
+		}
+		pause := max(backoff(l.ttl/60, l.ttl/12, n), retryAfter(err))
+		if clock.Sleep(within, c, pause) != nil {
+			return err
+		}
+	}
+}
+
+// knownLost reports whether the store has said that the term is over.
+func (l *Lease) knownLost() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Is(l.lastError, ErrLost)
+}
+
+// record describes the own lease to a second locker.
+func (l *Lease) record() backends.Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return backends.Record{
+		State:   backends.Held,
+		Holder:  l.holder,
+		ID:      l.grant.ID,
+		Token:   l.token,
+		TTL:     l.ttl,
+		Done:    l.grant.Done,
+		Meta:    l.mutex.options.Meta,
+		Version: l.grant.Version,
+	}
+}

@@ -1,0 +1,300 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/internal/clock"
+)
+
+// A Mutex is the configuration to take one lease: of one name, in one store.
+// It holds nothing itself, may be shared, and is safe for concurrent use; a
+// process holds at most one lease by it at a time. It has nothing to be closed.
+type Mutex struct {
+	backend backends.Backend
+	name    string
+	options Options
+	clock   clock.Clock
+	carrier
+	log     *slog.Logger
+	reached atomic.Bool // a request has succeeded
+
+	mu   sync.Mutex
+	busy chan struct{} // closed when the attempt in progress has ended; nil if none is
+	live *Lease        // not yet gone
+}
+
+type carrier = clock.Carrier
+
+// New returns a Mutex for the lease called name. A nil o means the defaults. It
+// makes no request; it refuses what the backend's limits or arithmetic forbid,
+// with an error that names the value and the rule.
+func New(b backends.Backend, name string, o *Options) (*Mutex, error) {
+	if b == nil {
+		return nil, errors.New("mutex: the backend is nil")
+	}
+	check := backends.CheckName
+	if c, ok := b.(backends.NameChecker); ok {
+		check = c.CheckName
+	}
+	if err := check(name); err != nil {
+		return nil, fmt.Errorf("mutex: %w", err)
+	}
+	options, err := o.filled(b)
+	if err != nil {
+		return nil, fmt.Errorf("mutex %q: %w", name, err)
+	}
+	c := clock.Of(b)
+	return &Mutex{
+		backend: b,
+		name:    name,
+		options: options,
+		clock:   c,
+		carrier: clock.Carry(c),
+		log:     options.Logger.With("lease", name),
+	}, nil
+}
+
+// Name returns the name of the lease.
+func (m *Mutex) Name() string { return m.name }
+
+// Options returns the settings in force, with the defaults filled in. Its Meta
+// must not be changed.
+func (m *Mutex) Options() Options { return m.options }
+
+// TryLock makes one attempt to take the lease. If somebody holds it, the error
+// is a *backends.HeldError, which matches ErrHeld and says who: perhaps this
+// Mutex itself, since holds are not reentrant. Any other error says that the
+// store could not be asked.
+//
+// If ctx ends first, TryLock returns its cause at once, and frees in the
+// background what the attempt may have taken. That lasts at most min(TTL/3, 5 s),
+// and the next attempt on this Mutex waits for it.
+func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
+	l, err := m.attempt(ctx, false)
+	if err != nil {
+		return nil, fmt.Errorf("lock %q: %w", m.name, err)
+	}
+	return l, nil
+}
+
+// Lock waits until it has taken the lease, or until ctx ends; then it returns
+// ctx's cause. ctx bounds the wait, not the lease. Whoever waits gets no place
+// in a queue: who wins is not deterministic.
+//
+// Until the store has answered for the first time, errors that tell of a
+// wrong set-up end the wait: those that match backends.ErrDenied,
+// ErrNoContainer, ErrUnsupported or ErrForeign, and a host name that does not
+// exist. All other trouble, and later these too, is ridden out.
+//
+// Ended by ctx, Lock cleans up like TryLock.
+func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
+	var last error // the store's last word
+	for failures := 0; ; {
+		l, err := m.attempt(ctx, true)
+		switch {
+		case err == nil:
+			return l, nil
+		case context.Cause(ctx) != nil:
+			return nil, m.gaveUp(ctx, last)
+		case m.final(err):
+			return nil, fmt.Errorf("lock %q: %w", m.name, err)
+		}
+		last = err
+		if errors.Is(err, ErrHeld) {
+			failures = 0
+		} else {
+			failures++
+		}
+		if clock.Sleep(ctx, m.clock, m.pause(failures, err)) != nil {
+			return nil, m.gaveUp(ctx, last)
+		}
+	}
+}
+
+// gaveUp is what Lock returns when ctx has ended, with what it waited for.
+func (m *Mutex) gaveUp(ctx context.Context, last error) error {
+	if last == nil {
+		return fmt.Errorf("lock %q: %w", m.name, context.Cause(ctx))
+	}
+	return fmt.Errorf("lock %q: %w; last answer: %w", m.name, context.Cause(ctx), last)
+}
+
+// Do runs f while it holds the lease: it waits like Lock, gives f the context of
+// the lease within ctx, keeps renewing until f has returned, even when ctx has
+// ended, and then releases. It returns nil only if f returned nil and the lease
+// was still in force then; an error that matches ErrLost if it was not.
+//
+// If f panics, or ends its goroutine, nothing is released: the lease is
+// abandoned, and runs out at the store.
+func (m *Mutex) Do(ctx context.Context, f func(context.Context, *Lease) error) error {
+	l, err := m.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			l.Abandon(errors.New("the task did not return"))
+		}
+	}()
+	within, cancel := l.Context(ctx)
+	defer cancel()
+	err = f(within, l)
+	returned = true
+	lost := l.Err()
+	if released := l.Release(ctx); lost == nil && errors.Is(released, ErrLost) {
+		lost = released
+	}
+	switch {
+	case err == nil:
+		return lost
+	case lost == nil || errors.Is(err, ErrLost):
+		return err
+	default:
+		return fmt.Errorf("%w; %w", err, lost)
+	}
+}
+
+// Observe tells who holds the lease, without contending for it. It is one
+// request, and writes nothing.
+func (m *Mutex) Observe(ctx context.Context) (backends.Record, error) {
+	r, err := m.backend.Observe(ctx, m.name)
+	if err != nil {
+		return r, fmt.Errorf("observe %q: %w", m.name, err)
+	}
+	return r, nil
+}
+
+// final reports whether err ends a Lock: a wrong set-up must not look like
+// waiting.
+func (m *Mutex) final(err error) bool {
+	if m.reached.Load() {
+		return false
+	}
+	var dns *net.DNSError
+	return errors.Is(err, backends.ErrDenied) || errors.Is(err, backends.ErrNoContainer) ||
+		errors.Is(err, backends.ErrUnsupported) || errors.Is(err, backends.ErrForeign) ||
+		errors.As(err, &dns) && dns.IsNotFound
+}
+
+// enter waits until no attempt is in progress on m and no lease of m is live,
+// and marks m as busy. Without wait a live lease is a HeldError.
+func (m *Mutex) enter(ctx context.Context, wait bool) error {
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		busy, live := m.busy, m.live
+		if busy == nil && live == nil {
+			m.busy = make(chan struct{})
+			m.mu.Unlock()
+			return nil
+		}
+		m.mu.Unlock()
+		next := busy
+		if live != nil {
+			if live.Err() == nil && !wait {
+				return &backends.HeldError{Record: live.record()}
+			}
+			next = live.gone
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// leave ends what enter began; l is the lease that came of it, or nil.
+func (m *Mutex) leave(l *Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.busy)
+	m.busy, m.live = nil, l
+}
+
+// forget makes room for the next lease once l no longer counts.
+func (m *Mutex) forget(l *Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.live == l {
+		m.live = nil
+		close(l.gone)
+	}
+}
+
+type acquired struct {
+	grant backends.Grant
+	err   error
+}
+
+// attempt asks for the lease once. The request has a goroutine of its own, so
+// that a caller whose ctx ends need not wait even for a store that hangs.
+func (m *Mutex) attempt(ctx context.Context, wait bool) (*Lease, error) {
+	if err := m.enter(ctx, wait); err != nil {
+		return nil, err
+	}
+	asked := stampOf(m.clock) // trust starts at the question
+	request, cancel := m.clock.WithTimeout(ctx, m.patience())
+	answer := make(chan acquired, 1)
+	go func() {
+		defer cancel()
+		g, err := m.backend.Acquire(request, m.name, m.options.claim())
+		answer <- acquired{g, err}
+	}()
+	select {
+	case a := <-answer:
+		return m.conclude(asked, a)
+	case <-ctx.Done():
+		go func() { m.settle(<-answer); m.leave(nil) }()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// patience bounds one attempt. An answer that takes longer would be worth
+// little: the deadline counts from the question.
+func (m *Mutex) patience() time.Duration { return min(m.options.TTL/3, 10*time.Second) }
+
+// settlement bounds a release.
+func (m *Mutex) settlement() time.Duration { return min(m.options.TTL/3, 5*time.Second) }
+
+// conclude makes a lease of an answer.
+func (m *Mutex) conclude(asked stamp, a acquired) (*Lease, error) {
+	if a.err == nil || errors.Is(a.err, ErrHeld) {
+		m.reached.Store(true)
+	}
+	if a.err != nil {
+		m.leave(nil)
+		return nil, a.err
+	}
+	l := newLease(m, a.grant, asked)
+	if l.Err() != nil {
+		m.settle(a)
+		m.leave(nil)
+		return nil, fmt.Errorf("the store took too long to answer: %w", l.Err())
+	}
+	m.leave(l)
+	l.start()
+	m.log.Info("lease acquired", "token", l.token, "holder", l.holder)
+	return l, nil
+}
+
+// settle frees what an attempt has taken, or may have, for nobody.
+func (m *Mutex) settle(a acquired) {
+	if a.grant.Proof == nil {
+		return
+	}
+	ctx, cancel := m.clock.WithTimeout(context.Background(), m.settlement())
+	defer cancel()
+	err := m.backend.Release(ctx, a.grant)
+	m.log.Debug("attempt settled", "token", a.grant.Token, "error", err)
+}

@@ -1,0 +1,91 @@
+package mutex
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bloblease/bloblease/backends"
+)
+
+// longestRetryAfter bounds what a store may ask of a waiter.
+const longestRetryAfter = time.Minute
+
+// pause is how long a waiter sleeps after err, its n-th failure in a row, or
+// after it found the lease held.
+func (m *Mutex) pause(n int, err error) time.Duration {
+	var held *backends.HeldError
+	if errors.As(err, &held) {
+		m.log.Debug("lease is held", "holder", held.Record.Holder, "token", held.Record.Token)
+		return m.untilNextLook(held.Record)
+	}
+	pause := m.untilRetry(n, err)
+	m.log.Log(context.Background(), levelOf(n), "lease cannot be asked for", "error", err, "retry_in", pause)
+	return pause
+}
+
+// levelOf keeps a long outage from filling the log.
+func levelOf(failures int) slog.Level {
+	if failures == 1 {
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
+}
+
+// untilNextLook is how long a waiter sleeps: a poll, or until the lease can be
+// taken over if that is sooner. A short random wait on top keeps waiters that
+// saw the same renewal from meeting at its end.
+func (m *Mutex) untilNextLook(r backends.Record) time.Duration {
+	poll := jitter(m.options.Poll)
+	if r.Left <= 0 {
+		return poll
+	}
+	late := time.Duration(rand.Int64N(int64(m.options.Poll/10) + 1))
+	return min(poll, r.Left+late)
+}
+
+// untilRetry is how long a waiter sleeps after its n-th failure in a row.
+func (m *Mutex) untilRetry(n int, err error) time.Duration {
+	pause := backoff(m.options.Poll/8, m.options.Poll, n)
+	return max(pause, min(retryAfter(err), longestRetryAfter))
+}
+
+// untilRenewalRetry is how long a holder sleeps after its n-th failed renewal in
+// a row, when left remains of the lease: never so long that no time is left for
+// another try, and to the end once there is too little for one.
+func untilRenewalRetry(ttl time.Duration, n int, err error, left time.Duration) time.Duration {
+	shortest := ttl / 60
+	pause := max(backoff(shortest, ttl/12, n), retryAfter(err))
+	switch {
+	case pause < left:
+		return pause
+	case left/2 > shortest:
+		return left / 2
+	default:
+		return left
+	}
+}
+
+// backoff doubles from first to most over n tries, with jitter.
+func backoff(first, most time.Duration, n int) time.Duration {
+	d := first
+	for i := 1; i < n && d < most; i++ {
+		d *= 2
+	}
+	return jitter(min(d, most))
+}
+
+// jitter is d, give or take 20 %.
+func jitter(d time.Duration) time.Duration {
+	return d - d/5 + time.Duration(rand.Int64N(2*int64(d/5)+1))
+}
+
+func retryAfter(err error) time.Duration {
+	var retry *backends.RetryError
+	if errors.As(err, &retry) {
+		return retry.After
+	}
+	return 0
+}
