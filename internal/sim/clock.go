@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -181,7 +182,7 @@ func (t *timer) halt() {
 
 // arm starts the timer, to fire after d of its machine's time.
 func (t *timer) arm(d time.Duration) {
-	t.real = time.AfterFunc(max(0, time.Duration(float64(d)/t.m.rate)+1), t.fire)
+	t.real = time.AfterFunc(max(0, time.Duration(math.Ceil(float64(d)/t.m.rate))), t.fire)
 }
 
 func (t *timer) fire() {

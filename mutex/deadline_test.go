@@ -1,0 +1,214 @@
+package mutex_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/internal/clock"
+	"github.com/bloblease/bloblease/internal/memstore"
+	"github.com/bloblease/bloblease/internal/sim"
+	"github.com/bloblease/bloblease/mutex"
+)
+
+func TestTheDeadlineCountsFromTheQuestionOfTheAcquisition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+			defer time.Sleep(5 * time.Second) // the answer takes that long
+			return b.Backend.Acquire(ctx, name, c)
+		}
+		asked := time.Now()
+		l := lock(t, b, nil)
+		require.Equal(t, asked.Add(hold), time.Now().Add(l.Remaining()))
+		require.NoError(t, l.Release(t.Context()))
+	})
+}
+
+func TestTheDeadlineCountsFromTheQuestionOfTheRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			defer time.Sleep(4 * time.Second)
+			return b.Backend.Renew(ctx, g)
+		}
+		asked := time.Now()
+		l := lock(t, b, nil)
+		time.Sleep(15 * time.Second) // renewed at 10 s, answered at 14 s
+		require.Equal(t, asked.Add(10*time.Second+hold), time.Now().Add(l.Remaining()))
+		require.NoError(t, l.Release(t.Context()))
+	})
+}
+
+func TestAnAnswerAfterTheDeadlineIsNoLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+			defer time.Sleep(time.Minute)
+			return b.Backend.Acquire(ctx, name, c)
+		}
+		l, err := newMutex(t, b, nil).TryLock(t.Context())
+		require.Nil(t, l)
+		require.ErrorIs(t, err, mutex.ErrLost)
+		require.EqualValues(t, 1, b.releases.Load(), "what came too late is freed")
+	})
+}
+
+func TestARenewalThatNeverAnswersDoesNotHoldUpTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		hole := blackHole(t)
+		start := time.Now()
+		l := lock(t, b, nil)
+		ctx, cancel := l.Context(t.Context())
+		defer cancel()
+		b.renew = func(_ context.Context, g backends.Grant) (backends.Grant, error) {
+			<-hole
+			return g, errors.New("closed")
+		}
+		<-ctx.Done()
+		require.Equal(t, hold, time.Since(start))
+		require.ErrorIs(t, context.Cause(ctx), mutex.ErrLost)
+	})
+}
+
+func TestASuccessAfterTheDeadlineRevivesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			time.Sleep(25 * time.Second)
+			return b.Backend.Renew(context.WithoutCancel(ctx), g)
+		}
+		time.Sleep(time.Minute)
+		require.ErrorIs(t, l.Err(), mutex.ErrLost)
+		require.Zero(t, l.Remaining())
+		require.EqualValues(t, 1, b.renewals.Load())
+		require.ErrorIs(t, l.Release(t.Context()), mutex.ErrLost)
+	})
+}
+
+func TestAnUnknownRenewalDoesNotProlong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		start := time.Now()
+		l := lock(t, b, nil)
+		lost := errors.New("the answer is lost")
+		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			g, _ = b.Backend.Renew(ctx, g) // it was applied, but who knows
+			return g, lost
+		}
+		<-l.Done()
+		require.Equal(t, hold, time.Since(start))
+		require.ErrorIs(t, l.Err(), lost)
+		require.GreaterOrEqual(t, b.renewals.Load(), int32(4), "it was tried again")
+	})
+}
+
+func TestAFailedRenewalIsRetriedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		fails := 0
+		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			if fails++; fails%3 != 0 {
+				return g, &backends.RetryError{After: 10 * time.Second, Err: errors.New("busy")}
+			}
+			return b.Backend.Renew(ctx, g)
+		}
+		time.Sleep(time.Hour)
+		require.NoError(t, l.Err())
+		require.NoError(t, l.Release(t.Context()))
+	})
+}
+
+func TestARetryAfterBeyondTheDeadlineLeavesTimeForATry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			if b.renewals.Load() == 1 {
+				return g, &backends.RetryError{After: time.Hour, Err: errors.New("busy")}
+			}
+			return b.Backend.Renew(ctx, g)
+		}
+		time.Sleep(time.Hour)
+		require.NoError(t, l.Err())
+		require.NoError(t, l.Release(t.Context()))
+	})
+}
+
+func TestATakeoverIsLearntAtTheNextRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		start := time.Now()
+		l := lock(t, b, nil)
+		require.NoError(t, b.Backend.(backends.Breaker).Break(t.Context(), "job", ""))
+		<-l.Done()
+		require.Equal(t, ttl/3, time.Since(start))
+		require.ErrorIs(t, l.Err(), mutex.ErrLost)
+		require.ErrorIs(t, l.Release(t.Context()), mutex.ErrLost)
+		require.Zero(t, b.releases.Load(), "there is nothing to free")
+	})
+}
+
+// The store goes silent at a random moment, in the middle of a request or
+// between two, and stays so for the holder alone.
+func TestInABlackHoleTheContextEndsBeforeAContenderHolds(t *testing.T) {
+	for range 1000 {
+		synctest.Test(t, func(t *testing.T) {
+			store := memstore.New(clock.System)
+			drift := 0.99 + 0.02*rand.Float64()
+			machine := sim.NewMachine(drift, 0)
+			holder := on(machine, store)
+			contender := on(sim.NewMachine(0.99+0.02*rand.Float64(), 0), store)
+			silent := time.Now().Add(time.Duration(rand.Int64N(int64(time.Minute))))
+			asked := time.Now()
+			hang := func(ctx context.Context) error {
+				if d := time.Duration(rand.Int64N(int64(5 * time.Second))); time.Now().Add(d).Before(silent) {
+					time.Sleep(d)
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			holder.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+				sent := time.Now()
+				if err := hang(ctx); err != nil {
+					return g, err
+				}
+				g, err := holder.Backend.Renew(ctx, g)
+				if err == nil {
+					asked = sent
+				}
+				return g, err
+			}
+			l := lock(t, holder, nil)
+			ctx, cancel := l.Context(t.Context())
+			defer cancel()
+			ended := make(chan time.Time, 1)
+			go func() { <-ctx.Done(); ended <- time.Now() }()
+			next := lock(t, contender, &mutex.Options{Poll: time.Second})
+			select {
+			case at := <-ended:
+				require.LessOrEqual(t, machineTime(at.Sub(asked), drift), hold)
+			default:
+				require.Fail(t, "the contender holds before the context of the holder has ended")
+			}
+			require.Greater(t, next.Token(), l.Token())
+			require.NoError(t, next.Release(t.Context()))
+			require.ErrorIs(t, l.Release(t.Context()), mutex.ErrLost)
+		})
+	}
+}
+
+// machineTime is d on a clock of this rate, less what rounding may add.
+func machineTime(d time.Duration, rate float64) time.Duration {
+	return time.Duration(float64(d)*rate) - time.Microsecond
+}
