@@ -30,6 +30,9 @@
 // So different names are different files, on file systems that ignore case
 // or normalise Unicode too, and none is outside the directory.
 //
+// Users share leases if all may write to the directory, and it has no sticky
+// bit: that, as on /tmp, lets nobody replace another's files.
+//
 // The records are replaced, never changed in place, and never deleted: a released
 // lease leaves a record that says "free", so that tokens go on growing. The
 // lock files are empty and stay, too.

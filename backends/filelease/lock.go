@@ -44,37 +44,28 @@ func (d *directory) lock(ctx context.Context, c clock.Clock, file string) (*os.F
 // opens the file afresh, for an flock belongs to the opened file: the
 // goroutines of one process exclude each other as processes do.
 func (d *directory) tryLock(file string) (*os.File, error) {
-	f, err := d.openLock(file)
-	if err != nil {
-		return nil, err
-	}
-	locked, err := flock(f)
-	if locked && !d.isNamed(f, file) {
-		unlock(f) // somebody has deleted the file: others lock another by now
-		return nil, nil
-	}
-	if locked {
-		return f, nil
-	}
-	_ = f.Close()
-	if err != nil {
-		return nil, explain("lock", d.join(file), err)
-	}
-	return nil, nil
-}
-
-// openLock asks for the creation of the file only if there is none: in a sticky
-// directory Linux refuses that for other users' files, existing or not.
-func (d *directory) openLock(file string) (*os.File, error) {
-	f, err := d.open(file, os.O_RDONLY, 0)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return f, err
-	}
-	f, err = d.open(file, os.O_RDONLY|os.O_CREATE, lockMode)
+	f, err := d.open(file, os.O_RDONLY|os.O_CREATE, lockMode)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, noDirectory(d.path) // it was there when it was opened, but has been removed
 	}
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	if locked, err := d.take(f, file); !locked {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// take locks f, if it still has this name: if it was deleted, others lock another
+// by now.
+func (d *directory) take(f *os.File, file string) (locked bool, err error) {
+	locked, err = flock(f)
+	if err != nil {
+		return false, explain("lock", d.join(file), err)
+	}
+	return locked && d.isNamed(f, file), nil
 }
 
 // isNamed reports whether f still has this name.

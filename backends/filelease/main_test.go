@@ -2,6 +2,7 @@ package filelease
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 		role(os.Args[1:])
 		os.Exit(0)
 	}
+	_ = flag.Set("test.parallel", "5") // such tests wait for other processes
 	goleak.VerifyTestMain(m)
 }
 
@@ -76,10 +78,15 @@ func (c *Child) Line() string {
 	return c.lines.Text()
 }
 
-// Kill ends the child with SIGKILL, and waits for its end.
-func (c *Child) Kill() {
+// Kill ends the child with SIGKILL, waits for its end, and returns the last line
+// that it wrote.
+func (c *Child) Kill() (last string) {
 	_ = c.Process.Kill()
+	for c.lines.Scan() {
+		last = c.lines.Text()
+	}
 	_ = c.Wait()
+	return last
 }
 
 // Say writes a line to the test that started this process.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/backends/cas"
@@ -216,17 +217,38 @@ func TestALockFileThatWasDeletedIsNotTrusted(t *testing.T) {
 	d, err := openDirectory(t.TempDir())
 	require.NoError(t, err)
 	defer d.close()
+	f, err := d.open("lock", os.O_RDONLY|os.O_CREATE, lockMode)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	locked, err := d.take(f, "lock")
+	require.NoError(t, err)
+	require.True(t, locked)
+	unflock(f)
+	require.NoError(t, d.root.Remove("lock"))
+	for range 2 {
+		locked, err = d.take(f, "lock")
+		require.NoError(t, err)
+		require.False(t, locked)
+		other, err := d.tryLock("lock")
+		require.NoError(t, err)
+		require.NotNil(t, other)
+		unlock(other)
+	}
+}
+
+func TestACopyOfTheDescriptorDoesNotKeepTheLock(t *testing.T) {
+	d, err := openDirectory(t.TempDir())
+	require.NoError(t, err)
+	defer d.close()
 	held, err := d.tryLock("lock")
 	require.NoError(t, err)
-	require.NotNil(t, held)
-	require.True(t, d.isNamed(held, "lock"))
-	require.NoError(t, d.root.Remove("lock"))
-	require.False(t, d.isNamed(held, "lock"))
+	second, err := unix.Dup(int(held.Fd())) // as a child that is being started has it
+	require.NoError(t, err)
+	defer func() { _ = unix.Close(second) }()
+	unlock(held)
 	other, err := d.tryLock("lock")
 	require.NoError(t, err)
 	require.NotNil(t, other)
-	require.False(t, d.isNamed(held, "lock"))
-	unlock(held)
 	unlock(other)
 }
 
