@@ -104,7 +104,7 @@ func TestAnUnknownRenewalDoesNotProlong(t *testing.T) {
 			g, _ = b.Backend.Renew(ctx, g) // it was applied, but who knows
 			return g, lost
 		}
-		<-l.Done()
+		awaitEnd(t, l)
 		require.Equal(t, hold, time.Since(start))
 		require.ErrorIs(t, l.Err(), lost)
 		require.GreaterOrEqual(t, b.renewals.Load(), int32(4), "it was tried again")
@@ -119,6 +119,25 @@ func TestAFailedRenewalIsRetriedInTime(t *testing.T) {
 		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 			if fails++; fails%3 != 0 {
 				return g, &backends.RetryError{After: 10 * time.Second, Err: errors.New("busy")}
+			}
+			return b.Backend.Renew(ctx, g)
+		}
+		time.Sleep(time.Hour)
+		require.NoError(t, l.Err())
+		require.NoError(t, l.Release(t.Context()))
+	})
+}
+
+func TestARenewalThatHangsIsGivenUpInTimeForAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			if b.renewals.Load()%3 != 0 {
+				asked := time.Now()
+				<-ctx.Done()
+				require.LessOrEqual(t, time.Since(asked), ttl/6)
+				return g, ctx.Err()
 			}
 			return b.Backend.Renew(ctx, g)
 		}
@@ -150,7 +169,7 @@ func TestATakeoverIsLearntAtTheNextRenewal(t *testing.T) {
 		start := time.Now()
 		l := lock(t, b, nil)
 		require.NoError(t, b.Backend.(backends.Breaker).Break(t.Context(), "job", ""))
-		<-l.Done()
+		awaitEnd(t, l)
 		require.Equal(t, ttl/3, time.Since(start))
 		require.ErrorIs(t, l.Err(), mutex.ErrLost)
 		require.ErrorIs(t, l.Release(t.Context()), mutex.ErrLost)

@@ -87,6 +87,16 @@ func lock(t *testing.T, b backends.Backend, o *mutex.Options) *mutex.Lease {
 	return l
 }
 
+// awaitEnd waits for the end of l, but not for ever.
+func awaitEnd(t *testing.T, l *mutex.Lease) {
+	t.Helper()
+	select {
+	case <-l.Done():
+	case <-time.After(24 * time.Hour):
+		require.Fail(t, "the lease does not end")
+	}
+}
+
 const (
 	ttl  = 30 * time.Second
 	hold = 29100 * time.Millisecond // 0.98·30 s − 300 ms

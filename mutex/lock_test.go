@@ -250,6 +250,9 @@ func TestAHangingReadIsGivenUp(t *testing.T) {
 	})
 }
 
+// By the stopwatch the successor waits 1.01 TTL from the look that first showed
+// the last renewal. That is at most a poll and its jitter after it, and a tenth of
+// a poll is added so that not all come at once: 30.3 s + 6 s + 0.5 s.
 func TestASuccessorGetsInAboutATTLAfterTheHolderHasDied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 {
@@ -268,7 +271,7 @@ func TestASuccessorGetsInAboutATTLAfterTheHolderHasDied(t *testing.T) {
 			l.Abandon(errors.New("it dies"))
 			died := time.Now()
 			next := <-started
-			require.Less(t, time.Since(died), ttl+5*time.Second+time.Second, "TTL + poll + 1 s")
+			require.LessOrEqual(t, time.Since(died), 36800*time.Millisecond)
 			require.NoError(t, next.Release(t.Context()))
 		}
 	})

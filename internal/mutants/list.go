@@ -1,0 +1,175 @@
+package main
+
+var (
+	mutexTests  = []string{"./mutex", "./leader", "./internal/sim"}
+	leaderTests = []string{"./leader", "./internal/sim"}
+	casTests    = []string{"./backends/cas", "./backends/memlease", "./internal/sim"}
+)
+
+// mutants are the rules of the safety argument, each broken once.
+var mutants = []mutant{
+	// The holder's side.
+	{
+		name: "deadline-from-answer", rule: "trust starts at the question, not at the answer",
+		file: "mutex/mutex.go", tests: mutexTests,
+		old: "	case a := <-answer:\n", new: "	case a := <-answer:\n		asked = stampOf(m.clock)\n",
+	},
+	{
+		name: "renewal-deadline-from-answer", rule: "trust starts at the question, in a renewal too",
+		file: "mutex/renew.go", tests: mutexTests,
+		old: "			failures = 0\n", new: "			failures, asked = 0, stampOf(l.mutex.clock)\n",
+	},
+	{
+		name: "no-margin", rule: "H leaves room for clocks that differ",
+		file: "mutex/deadline.go", tests: mutexTests,
+		old: "return t - 2*t/epsilon - max(100*time.Millisecond, t/100)", new: "return t",
+	},
+	{
+		name: "unknown-renewal-counts", rule: "an unknown renewal is no renewal",
+		file: "mutex/renew.go", tests: mutexTests,
+		old: "case err == nil:", new: "case err == nil || !errors.Is(err, ErrLost):",
+	},
+	{
+		name: "no-watchdog", rule: "the deadline is enforced while a renewal hangs",
+		file: "mutex/lease.go", tests: mutexTests,
+		old: "defer close(watched); l.watch()", new: "defer close(watched); <-l.ctx.Done()",
+	},
+	{
+		name: "watchdog-without-boot-clock", rule: "the watchdog asks the boot clock",
+		file: "mutex/renew.go", tests: mutexTests,
+		old: "l.remaining(true)", new: "l.remaining(false)",
+	},
+	{
+		name: "wall-clock-only", rule: "a wall clock set back prolongs nothing",
+		file: "mutex/deadline.go", tests: mutexTests,
+		old: "left := min(mono, wall)", new: "left := wall",
+	},
+	{
+		name: "monotonic-clock-only", rule: "a sleep of the machine ends the lease",
+		file: "mutex/deadline.go", tests: mutexTests,
+		old: "left := min(mono, wall)", new: "left := mono",
+		alsoOld: "if d.hasBt &&", also: "if false &&",
+	},
+	{
+		name: "attempt-without-bound", rule: "a renewal that hangs is given up in time for another",
+		file: "mutex/renew.go", tests: mutexTests,
+		old: "bound := min(l.ttl/6, 5*time.Second, l.Remaining())", new: "bound := time.Hour",
+	},
+	{
+		name: "backoff-beyond-deadline", rule: "no pause leaves a lease without another try",
+		file: "mutex/pause.go", tests: mutexTests,
+		old: "	case pause < left:\n		return pause", new: "	case true:\n		return pause",
+	},
+	{
+		name: "release-before-work-ends", rule: "the lease is freed after the task has returned",
+		file: "mutex/mutex.go", tests: mutexTests,
+		old: "	err = f(within, l)\n", new: "	go func() { <-ctx.Done(); _ = l.Release(ctx) }()\n	err = f(within, l)\n",
+	},
+	{
+		name: "release-while-draining", rule: "Run frees the lease after the task has returned",
+		file: "leader/leader.go", tests: leaderTests,
+		old: "	led = c.lead(", new: "	go func() { <-ctx.Done(); _ = lease.Release(ctx) }()\n	led = c.lead(",
+	},
+	{
+		name: "no-renewal-while-draining", rule: "the lease is renewed until the task has returned",
+		file: "leader/supervisor.go", tests: leaderTests,
+		old: "		case <-ctx.Done():\n			return false\n", new: "		case <-ctx.Done():\n			s.lease.Abandon(ErrHung)\n			return false\n",
+	},
+	{
+		name: "release-on-panic", rule: "after a panic the lease runs out",
+		file: "leader/leader.go", tests: leaderTests,
+		old: `lease.Abandon(errors.New("the task did not return"))`, new: "_ = lease.Release(ctx)",
+	},
+	{
+		name: "cancelled-release", rule: "a release is tried though its context has ended",
+		file: "mutex/lease.go", tests: mutexTests,
+		old: "c.WithTimeout(context.WithoutCancel(ctx), ", new: "c.WithTimeout(ctx, ",
+	},
+	{
+		name: "no-settlement", rule: "a cancelled acquisition is freed",
+		file: "mutex/mutex.go", tests: mutexTests,
+		old: "	if a.grant.Proof == nil {\n		return\n	}\n", new: "	if true {\n		return\n	}\n",
+	},
+	// The store's side.
+	{
+		name: "conflict-is-loss", rule: "a refusal is read back before it is believed",
+		file: "backends/cas/write.go", tests: casTests,
+		old: "		if undecided(err) {", new: "		if errors.Is(err, ErrConflict) {\n			return &sighting{exists: true, rec: &record{state: stateHeld}}, errRefused\n		}\n		if undecided(err) {",
+	},
+	{
+		name: "unknown-write-is-success", rule: "an unknown write is not a success",
+		file: "backends/cas/write.go", tests: casTests,
+		old: "	return nil, err\n}\n\n// undecided", new: "	return &sighting{exists: true, version: version, rec: rec}, nil\n}\n\n// undecided",
+		alsoOld: "case lookErr != nil:\n			return nil, fmt.Errorf(\"%w; then %w\", err, lookErr)", also: "case lookErr != nil:\n			return &sighting{exists: true, version: version, rec: rec}, nil",
+	},
+	{
+		name: "earlier-write-is-success", rule: "an own write of an earlier call is only a condition",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "		version, rec = at.version, at.rec\n	}\n	return g, &backends", new: "		g.Version, g.Proof = at.version, t.renewed(at.rec)\n		return g, nil\n	}\n	return g, &backends",
+	},
+	{
+		name: "ttl-changes-within-term", rule: "the TTL is constant over a term",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "next.token, next.id, next.holder, next.ttl = t.rec.token, t.rec.id, t.rec.holder, t.rec.ttl", new: "next.token, next.id, next.holder = t.rec.token, t.rec.id, t.rec.holder",
+	},
+	{
+		name: "release-forgets-token", rule: "a release keeps the token",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "next.state, next.nonce = stateFree, t.release", new: "next.state, next.nonce, next.token = stateFree, t.release, 1",
+	},
+	{
+		name: "token-reused", rule: "each term has a higher token",
+		file: "backends/cas/token.go", tests: casTests,
+		old: "t := max(prev+1, floor)", new: "t := max(prev, 1)",
+	},
+	{
+		name: "token-without-date", rule: "tokens outlive a deleted record",
+		file: "backends/cas/token.go", tests: casTests,
+		old: "		t = max(t, byDate)", new: "		_ = byDate",
+	},
+	{
+		name: "stopwatch-from-request", rule: "the stopwatch starts at the answer",
+		file: "backends/cas/judge.go", tests: casTests,
+		old: "e.clock.Now().Mono - s.first.at", new: "e.clock.Now().Mono - s.first.sent",
+	},
+	{
+		name: "stopwatch-over-versions", rule: "a new version starts the stopwatch anew",
+		file: "backends/cas/write.go", tests: casTests,
+		old: "if k.last != nil && k.last.same(s) {", new: "if k.last != nil {",
+	},
+	{
+		name: "own-ttl-only", rule: "the longer of two TTLs counts",
+		file: "backends/cas/judge.go", tests: casTests,
+		old: "t := max(s.rec.ttl, ttl)", new: "t := ttl",
+	},
+	{
+		name: "dates-without-margin", rule: "the date rule allows for what dates may be off",
+		file: "backends/cas/judge.go", tests: casTests,
+		old: "t+2*t/epsilon+e.dates.slack()-s.age", new: "t-s.age",
+	},
+	{
+		name: "lying-dates-believed", rule: "dates that contradict the stopwatch are not believed",
+		file: "backends/cas/write.go", tests: casTests,
+		old: "s.dated = s.dated && !k.distrust", new: "s.dated = s.dated || k.distrust",
+	},
+	{
+		name: "no-nonce", rule: "every write has bytes of its own",
+		file: "backends/cas/token.go", tests: casTests,
+		old: "	return hex.EncodeToString(b[:])", new: "	b = [16]byte{1}\n	return hex.EncodeToString(b[:])",
+	},
+	{
+		name: "abandoned-is-granted", rule: "an abandoned acquisition is taken over with a new term",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "		g, stands, err := e.take(", new: "		if s.rec != nil && e.memory.isAbandoned(name, s.rec.nonce) {\n			return grant(name, s.version, newTitle(s.rec)), nil\n		}\n		g, stands, err := e.take(",
+	},
+	{
+		name: "done-dropped", rule: "every writer carries Done forward",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "		done:   old.done,\n", new: "",
+	},
+	{
+		name: "unknown-fields-dropped", rule: "every writer carries unknown fields forward",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "		extra:  old.extra,\n", new: "",
+	},
+}
