@@ -1,0 +1,84 @@
+// Figures prints what a TTL means: how long a holder trusts its lease, how long
+// the others wait, and how long nobody leads when a leader dies.
+//
+//	go run ./examples/figures -ttl 30s
+//
+// It computes them by the formulas that the packages document. Its test compares
+// them with what the packages do.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/bloblease/bloblease/backends/memlease"
+	"github.com/bloblease/bloblease/mutex"
+)
+
+func main() {
+	ttl := flag.Duration("ttl", 0, "how long a lease lasts without a renewal (default 30s)")
+	poll := flag.Duration("poll", 0, "how long a waiter waits between two looks (default 5s, or TTL/3 if shorter)")
+	flag.Parse()
+	// A Mutex fills in the defaults, and refuses what makes no sense.
+	m, err := mutex.New(memlease.New(), "figures", &mutex.Options{TTL: *ttl, Poll: *poll})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := figuresOf(m.Options().TTL, m.Options().Poll).print(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// figures are the times that follow from a TTL and a poll. Requests are taken to
+// last no time.
+type figures struct {
+	ttl       time.Duration
+	renewal   time.Duration // the holder renews so often,
+	attempt   time.Duration // waits so long for an answer,
+	trust     time.Duration // and trusts the lease for so long from before a request that was answered
+	look      time.Duration // a waiter looks at least so often
+	stopwatch time.Duration // a waiter takes over when it has seen no change for so long,
+	date      time.Duration // or when by the dates of filelease there was none for so long
+	late      time.Duration // up to so much later, lest all waiters do it at once
+}
+
+// dateSlack is what the dates of filelease may be off.
+const dateSlack = 250 * time.Millisecond
+
+func figuresOf(ttl, poll time.Duration) figures {
+	return figures{
+		ttl:       ttl,
+		renewal:   ttl / 3,
+		attempt:   min(ttl/6, 5*time.Second),
+		trust:     ttl - 2*ttl/100 - max(100*time.Millisecond, ttl/100),
+		look:      poll + poll/5,
+		stopwatch: ttl + ttl/100,
+		date:      ttl + 2*ttl/100 + dateSlack,
+		late:      poll / 10,
+	}
+}
+
+func (f figures) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(what, figure, why string) { fmt.Fprintf(w, "%s\t%s\t%s\n", what, figure, why) }
+	row("the TTL", short(f.ttl), "the figures below follow from it, and from Poll")
+	row("the holder renews every", short(f.renewal), "TTL/3")
+	row("  waits for an answer", short(f.attempt), "min(TTL/6, 5 s), then it asks again")
+	row("  trusts the lease for", short(f.trust), "0.98 TTL - max(100 ms, 1 % TTL), from before the request")
+	row("a waiter looks every", span(f.look*2/3, f.look), "Poll, give or take 20 %")
+	row("  takes over after", short(f.stopwatch), "TTL + 1 %, from when it first saw the last renewal")
+	row("  or, on filelease, after", short(f.date), "TTL + 2 % + 250 ms, from the last renewal")
+	row("no leader after a release", span(0, f.look), "until a waiter looks")
+	row("no leader after a death", span(f.stopwatch-f.renewal, f.look+f.stopwatch+f.late), "as the last renewal was up to TTL/3 ago")
+	row("  or, on filelease", span(f.date-f.renewal, f.date+f.late), "the same")
+	return w.Flush()
+}
+
+func short(d time.Duration) string { return d.Round(time.Millisecond).String() }
+
+func span(from, to time.Duration) string { return short(from) + " to " + short(to) }

@@ -1,0 +1,142 @@
+//go:build unix
+
+// Package smoke runs the small examples as a reader would. The coordinator and
+// the figures have tests of their own.
+package smoke
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bloblease/bloblease/backends/filelease"
+	"github.com/bloblease/bloblease/mutex"
+)
+
+func TestExamples(t *testing.T) {
+	bin := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../first", "../cron", "../guarded", "../watch").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	t.Run("First", func(t *testing.T) {
+		t.Parallel()
+		temp := "TMPDIR=" + t.TempDir()
+		one := start(t, temp, filepath.Join(bin, "first"))
+		one.says(t, "leading, with token")
+		two := start(t, temp, filepath.Join(bin, "first"))
+		two.says(t, "waiting to lead")
+		one.interrupt(t)
+		one.says(t, "leading no more: interrupt signal received")
+		require.NoError(t, one.Wait())
+		two.says(t, "leading, with token")
+		two.interrupt(t)
+		two.says(t, "leading no more")
+		require.NoError(t, two.Wait())
+	})
+	t.Run("Cron", func(t *testing.T) {
+		t.Parallel()
+		cron, dir := filepath.Join(bin, "cron"), t.TempDir()
+		long := start(t, "", cron, "-dir", dir, "-work", "1m")
+		long.says(t, "working for")
+
+		skipped := start(t, "", cron, "-dir", dir)
+		skipped.says(t, `skipped: lock "nightly-report": lease is held by`)
+		assert.Equal(t, 75, status(skipped.Wait()))
+
+		long.interrupt(t)
+		assert.Equal(t, 1, status(long.Wait()), "its job was cut short")
+
+		next := start(t, "", cron, "-dir", dir, "-work", "1ms")
+		next.says(t, "done")
+		require.NoError(t, next.Wait(), "the lease was free at once")
+	})
+	t.Run("Guarded", func(t *testing.T) {
+		t.Parallel()
+		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "guarded")).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		assert.Regexp(t, `^the old leader: token \d+ is older than \d+\nthe balance: 100\n$`, string(out))
+	})
+	t.Run("Watch", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		store, err := filelease.New(dir)
+		require.NoError(t, err)
+		m, err := mutex.New(store, "job", &mutex.Options{Holder: "somebody"})
+		require.NoError(t, err)
+		lease, err := m.Lock(t.Context())
+		require.NoError(t, err)
+
+		watch := start(t, "", filepath.Join(bin, "watch"), "-dir", dir, "-name", "job")
+		watch.says(t, "somebody leads, with token "+tokenText(lease))
+		require.NoError(t, lease.Release(t.Context()))
+		watch.says(t, "nobody leads")
+		watch.interrupt(t)
+		require.NoError(t, watch.Wait())
+	})
+}
+
+// A process is an example, running.
+type process struct {
+	*exec.Cmd
+	lines chan string
+}
+
+func start(t *testing.T, env, program string, args ...string) *process {
+	t.Helper()
+	p := &process{exec.CommandContext(t.Context(), program, args...), make(chan string, 100)}
+	p.Env = append(os.Environ(), env)
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	p.Stdout, p.Stderr = write, write
+	require.NoError(t, p.Start())
+	require.NoError(t, write.Close())
+	go func() {
+		defer close(p.lines)
+		defer func() { _ = read.Close() }()
+		for s := bufio.NewScanner(read); s.Scan(); {
+			p.lines <- s.Text()
+		}
+	}()
+	return p
+}
+
+// says waits for a line with this text.
+func (p *process) says(t *testing.T, text string) {
+	t.Helper()
+	var before []string
+	for patience := time.After(30 * time.Second); ; {
+		select {
+		case line, more := <-p.lines:
+			if strings.Contains(line, text) {
+				return
+			}
+			require.True(t, more, "it ended without saying %q, but\n%s", text, strings.Join(before, "\n"))
+			before = append(before, line)
+		case <-patience:
+			require.Fail(t, "it does not say", "%q, but\n%s", text, strings.Join(before, "\n"))
+		}
+	}
+}
+
+func (p *process) interrupt(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+}
+
+func status(err error) int {
+	if exit, is := errors.AsType[*exec.ExitError](err); is {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+func tokenText(l *mutex.Lease) string { return strconv.FormatUint(uint64(l.Token()), 10) }
