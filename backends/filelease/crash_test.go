@@ -140,6 +140,6 @@ func watch(ctx context.Context, b *filelease.Backend, name string) error {
 			return fmt.Errorf("the token fell from %d to %d", highest, record.Token)
 		}
 		highest = record.Token
-		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // other processes run on real time
+		time.Sleep(5 * time.Millisecond) // other processes run on real time
 	}
 }

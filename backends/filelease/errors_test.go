@@ -27,7 +27,7 @@ func TestErrorsThatAreDecisionsHaveTheirName(t *testing.T) {
 			require.Regexp(t, `^write /d/a\.lease: `, got.Error())
 			require.NotContains(t, got.Error(), "secret")
 			for _, class := range classes {
-				require.Equal(t, class == want, errors.Is(got, class), "%v as %v", got, class)
+				require.Equal(t, errors.Is(want, class), errors.Is(got, class), "%v as %v", got, class)
 			}
 		}
 	}

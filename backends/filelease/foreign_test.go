@@ -39,7 +39,7 @@ func TestWhatIsNoFileIsForeign(t *testing.T) {
 }
 
 func checkForeign(t *testing.T, kind, suffix string, put func(t *testing.T, file string)) {
-	parent, err := os.MkdirTemp("", "fl") // a socket's path has to be short
+	parent, err := os.MkdirTemp("", "fl") //nolint:usetesting // a socket's path has to be short
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(parent) })
 	s, outside := newStore(filepath.Join(parent, "leases"), clock.System), filepath.Join(parent, "outside")

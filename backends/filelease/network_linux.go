@@ -29,5 +29,5 @@ func network(f *os.File) string {
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
 		return ""
 	}
-	return networks[uint32(st.Type)] //nolint:gosec // the numbers have 32 bits, the field's type varies
+	return networks[uint32(st.Type)] // the numbers have 32 bits, the field's type varies
 }

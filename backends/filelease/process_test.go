@@ -231,13 +231,13 @@ func TestAFullDiskLeavesTheOldRecord(t *testing.T) {
 
 func TestAnotherUsersDirectoryIsDenied(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.Chmod(dir, 0o555)) //nolint:gosec // that is the test
+	require.NoError(t, os.Chmod(dir, 0o555))
 	require.Contains(t, putAsNobody(t, dir), "true put")
 }
 
 func TestUsersWhoMayWriteToTheDirectoryShareTheLeases(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.Chmod(dir, 0o777)) //nolint:gosec // that is the test
+	require.NoError(t, os.Chmod(dir, 0o777))
 	put, err := newStore(dir, clock.System).Put(t.Context(), "a", "", []byte("x\n"))
 	require.NoError(t, err)
 	require.Contains(t, putAsNobody(t, dir, put.Version), "false <nil>")
@@ -249,7 +249,7 @@ func putAsNobody(t *testing.T, dir string, version ...string) string {
 	}
 	for parent := filepath.Dir(dir); parent != filepath.Dir(parent); parent = filepath.Dir(parent) {
 		if strings.Contains(parent, t.Name()) { // made by TempDir, for its user alone
-			require.NoError(t, os.Chmod(parent, 0o755)) //nolint:gosec // that is the test
+			require.NoError(t, os.Chmod(parent, 0o755))
 		}
 	}
 	c := NewChild(t, "/proc/self/exe", "put", dir, strings.Join(version, ""))
