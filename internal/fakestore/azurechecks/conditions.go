@@ -7,10 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const (
-	notMet    azcore.ETag = `"0x8D0000000000000"` // no blob's
-	condition             = "412 ConditionNotMet"
-)
+const notMet azcore.ETag = `"0x8D0000000000000"` // no blob's
+
+const condition = "412 ConditionNotMet"
 
 // conditionChecks are about ETags and conditional headers.
 var conditionChecks = []Check{
