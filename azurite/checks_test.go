@@ -41,9 +41,7 @@ func env(t *testing.T) azurechecks.Env {
 }
 
 func missing(t *testing.T) *container.Client {
-	s, err := azurite.Shared(t.Context())
-	require.NoError(t, err)
-	c, err := s.Client("missing", nil)
+	c, err := shared(t).Client("missing", nil)
 	require.NoError(t, err)
 	return c
 }

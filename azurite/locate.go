@@ -14,7 +14,7 @@ const Version = "3.35.0"
 
 // ErrNotInstalled is what errors match that tell how to install Azurite, or the
 // Node.js that it needs.
-var ErrNotInstalled = errors.New("azurite is not installed")
+var ErrNotInstalled = errors.New("not installed")
 
 // entry is the program of the blob service inside Azurite's npm package.
 var entry = filepath.Join("dist", "src", "blob", "main.js")

@@ -36,7 +36,7 @@ func launch(ctx context.Context, port, dir string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }()
 	abort := context.AfterFunc(ctx, func() { _ = p.cmd.Process.Kill() })
 	url, said := listening(out)
 	if !abort() || url == "" {
@@ -61,14 +61,14 @@ func (p *process) start() (out *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	p.cmd.Stdout, p.cmd.Stderr = in, in
 	p.stdin, err = p.cmd.StdinPipe()
 	if err == nil {
 		err = p.cmd.Start()
 	}
 	if err != nil {
-		out.Close()
+		_ = out.Close()
 		return nil, err
 	}
 	return out, nil
