@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/internal/clock"
@@ -150,6 +151,9 @@ func (e *Engine) Renew(ctx context.Context, g backends.Grant) (backends.Grant, e
 	if err != nil {
 		return g, err
 	}
+	if t.open {
+		return g, fmt.Errorf("%w: its acquisition was never confirmed", backends.ErrLost)
+	}
 	version, rec := g.Version, t.rec
 	for range maxTries {
 		next := t.within(rec)
@@ -175,8 +179,8 @@ func (e *Engine) Release(ctx context.Context, g backends.Grant) error {
 	if err != nil {
 		return err
 	}
-	if len(g.Done) > backends.MaxHolder {
-		return fmt.Errorf("done %.20q… has %d bytes: at most %d are allowed", g.Done, len(g.Done), backends.MaxHolder)
+	if err := checkDone(g.Done); err != nil {
+		return err
 	}
 	version, rec, send := g.Version, t.rec, e.store.Touch
 	if t.open { // perhaps there is no object yet
@@ -198,6 +202,16 @@ func (e *Engine) Release(ctx context.Context, g backends.Grant) error {
 		version, rec, send = at.version, at.rec, e.store.Touch
 	}
 	return &backends.RetryError{Err: fmt.Errorf("others wrote %d times meanwhile", maxTries)}
+}
+
+func checkDone(done string) error {
+	if len(done) > backends.MaxHolder {
+		return fmt.Errorf("done %.20q… has %d bytes: at most %d are allowed", done, len(done), backends.MaxHolder)
+	}
+	if !utf8.ValidString(done) { // JSON would record something else
+		return fmt.Errorf("done %.40q is not valid UTF-8", done)
+	}
+	return nil
 }
 
 // Observe implements backends.Backend, in one request.

@@ -42,7 +42,7 @@ func (e *Engine) unchanged(s *sighting) time.Duration {
 
 // age is the best that is known of the time since s was written.
 func (e *Engine) age(s *sighting) time.Duration {
-	if s.dated {
+	if s.dated && e.dates.Trusted {
 		return s.age
 	}
 	return e.unchanged(s)
