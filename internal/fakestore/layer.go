@@ -1,7 +1,6 @@
 package fakestore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -122,6 +122,7 @@ type call struct {
 	n     int
 	kind  string
 	req   *http.Request
+	seen  *http.Request // req as the store sees it, but for the body
 	body  []byte
 	fault Fault
 }
@@ -138,7 +139,8 @@ func (l *Layer) accept(req *http.Request) (call, error) {
 	if l.closing.Err() != nil {
 		return call{}, net.ErrClosed
 	}
-	c := call{req: req, body: body, kind: l.kind(arriving(req, body))}
+	c := call{req: req, seen: arriving(req, body), body: body}
+	c.kind = l.kind(c.seen)
 	c.n, c.fault = l.register(c)
 	l.tell(c, "sent", 0)
 	return c, nil
@@ -159,7 +161,7 @@ func (l *Layer) register(c call) (n int, f Fault) {
 	l.sent++
 	l.counts[c.kind]++
 	if l.faults != nil {
-		f = l.faults(arriving(c.req, c.body))
+		f = l.faults(c.seen)
 	}
 	return l.sent, f
 }
@@ -190,7 +192,7 @@ func (l *Layer) arrive(c call) answer {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.history.before(c.req, a)
+	return l.history.before(c.seen, a)
 }
 
 // later runs f in d, on a goroutine that Wait waits for, unless the Layer is
@@ -213,11 +215,11 @@ func (l *Layer) later(d time.Duration, f func()) {
 
 // deliver lets the store act.
 func (l *Layer) deliver(c call, step string) answer {
-	a := serve(l.store, arriving(c.req, c.body))
+	a := serve(l.store, c.seen, c.body)
 	l.tell(c, step, a.status)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.history.keep(c.req, a)
+	l.history.keep(c.seen, a)
 	return a
 }
 
@@ -314,10 +316,9 @@ func question(req *http.Request) (string, bool) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return "", false
 	}
-	var key bytes.Buffer
-	fmt.Fprintln(&key, req.Method, req.URL.Host, req.URL.RequestURI())
+	key := []string{req.Method, req.Host, req.RequestURI}
 	for _, name := range []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Range"} {
-		fmt.Fprintln(&key, canonical(req.Header)[name])
+		key = append(key, req.Header.Get(name))
 	}
-	return key.String(), true
+	return strings.Join(key, "\n"), true
 }
