@@ -44,6 +44,15 @@ func (c Claim) Check(l Limits) error {
 	return checkMeta(c.Meta)
 }
 
+// CheckDone returns an error that names the rule that a mark for Grant.Done breaks:
+// at most 256 bytes of UTF-8 without control characters.
+func CheckDone(done string) error {
+	if len(done) > MaxHolder {
+		return fmt.Errorf("done %.20q… has %d bytes: at most %d are allowed", done, len(done), MaxHolder)
+	}
+	return checkText("done", done)
+}
+
 // CheckTTL returns an error that names the limit that ttl breaks.
 func (l Limits) CheckTTL(ttl time.Duration) error {
 	switch {

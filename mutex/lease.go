@@ -200,8 +200,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	}
 	err := l.Err()
 	l.end(ErrReleased)
-	freed := l.free(ctx)
-	if err == nil {
+	if freed := l.free(ctx, err == nil); err == nil {
 		err = freed
 	}
 	if err != nil {
@@ -214,9 +213,10 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// free writes the release, within its bound. It waits for a renewal that is
-// under way, since it has to know what that wrote.
-func (l *Lease) free(ctx context.Context) error {
+// free writes the release, within its bound; after a loss, to spare the others a
+// wait, it tries but once. It waits for a renewal that is under way, since it has
+// to know what that wrote.
+func (l *Lease) free(ctx context.Context, insist bool) error {
 	c := l.mutex.clock
 	within, cancel := c.WithTimeout(context.WithoutCancel(ctx), l.mutex.settlement())
 	defer cancel()
@@ -230,7 +230,7 @@ func (l *Lease) free(ctx context.Context) error {
 	}
 	for n := 1; ; n++ {
 		err := l.mutex.backend.Release(within, l.grant)
-		if err == nil || errors.Is(err, ErrLost) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, ErrLost) || ctx.Err() != nil || !insist {
 			return err
 		}
 		pause := max(backoff(l.ttl/60, l.ttl/12, n), retryAfter(err))

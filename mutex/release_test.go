@@ -104,6 +104,23 @@ func TestReleaseSettlesARenewalUnderWay(t *testing.T) {
 	})
 }
 
+// A backend that passes on why its context ended does not thereby say that the
+// term is over at the store.
+func TestTheCauseOfTheOwnEndIsNotTheStoresWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			<-ctx.Done()
+			return g, context.Cause(ctx)
+		}
+		time.Sleep(12 * time.Second)
+		l.Abandon(errors.New("the task hangs"))
+		require.ErrorIs(t, l.Release(t.Context()), mutex.ErrLost)
+		require.EqualValues(t, 1, b.releases.Load(), "it is freed, for it may still be ours")
+	})
+}
+
 func TestReleaseDoesNotWaitForARenewalThatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()

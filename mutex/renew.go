@@ -1,6 +1,7 @@
 package mutex
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -60,11 +61,14 @@ func (l *Lease) untilRenewal(limit *deadline) time.Duration {
 	return max(0, asked+l.ttl/3-l.mutex.clock.Now().Mono)
 }
 
-// renew makes one attempt, bounded by min(TTL/6, 5 s) and by the deadline.
+// renew makes one attempt, bounded by min(TTL/6, 5 s) and by the deadline. Its
+// context ends with the lease, but not with the lease's cause: a backend that
+// passed that on would say that the term is over at the store.
 func (l *Lease) renew() error {
 	bound := min(l.ttl/6, 5*time.Second, l.Remaining())
-	ctx, cancel := l.mutex.clock.WithTimeout(l.ctx, bound)
+	ctx, cancel := l.mutex.clock.WithTimeout(context.Background(), bound)
 	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
 	g, err := l.mutex.backend.Renew(ctx, l.currentGrant())
 	l.mu.Lock()
 	defer l.mu.Unlock()

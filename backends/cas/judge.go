@@ -10,6 +10,9 @@ type Dates struct {
 	// Trusted allows takeovers by date. Set it only for a store whose
 	// Modified moves with every write.
 	Trusted bool
+	// Own says that they come from this very machine's clock, so that nothing
+	// is gained by holding them against its stopwatch.
+	Own bool
 	// Granularity is the step of the dates: 1 s for HTTP dates.
 	Granularity time.Duration
 	// Skew is how far two clocks of the store may be apart.
@@ -52,7 +55,7 @@ func (e *Engine) age(s *sighting) time.Duration {
 // this process's clock. Only looks that were surely answered in this order
 // are compared.
 func (d Dates) datesLie(earlier, later *sighting) bool {
-	if later.sent < earlier.at || !later.dated || earlier.now.IsZero() {
+	if d.Own || later.sent < earlier.at || !later.dated || earlier.now.IsZero() {
 		return false
 	}
 	if !later.same(earlier) { // then it was written after the earlier answer

@@ -62,12 +62,12 @@ func checkDirectory(path string) error {
 }
 
 // options: the dates are this machine's boot clock, which has no steps and which
-// nobody sets. But a record is dated before it is synced and can be seen; the
-// skew is what that usually takes. If it takes longer, a contender that saw it
-// happen trusts the dates no more and goes by its stopwatch.
+// nobody sets. That a record is dated just before it is synced and can be seen
+// makes it older than it is, but not older than the request that wrote it, and
+// it is from there that its holder counts.
 var options = cas.Options{
 	Limits: backends.Limits{
 		MinTTL: time.Second, MaxTTL: 24 * time.Hour, Step: time.Millisecond, MinPoll: 10 * time.Millisecond,
 	},
-	Dates: cas.Dates{Trusted: true, Skew: 250 * time.Millisecond},
+	Dates: cas.Dates{Trusted: true, Own: true},
 }

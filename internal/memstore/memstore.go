@@ -38,7 +38,7 @@ func New(c clock.Clock) *Store {
 
 // Load implements cas.Store.
 func (s *Store) Load(ctx context.Context, name string) (cas.Object, error) {
-	if err := context.Cause(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return cas.Object{}, err
 	}
 	s.mu.Lock()
@@ -48,7 +48,7 @@ func (s *Store) Load(ctx context.Context, name string) (cas.Object, error) {
 
 // Put implements cas.Store.
 func (s *Store) Put(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
-	if err := context.Cause(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return cas.Object{}, err
 	}
 	s.mu.Lock()

@@ -162,7 +162,7 @@ func (v *View) send(ctx context.Context, r request) (cas.Object, error) {
 	if v.killed() {
 		return cas.Object{}, errDown
 	}
-	if err := context.Cause(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return cas.Object{}, err
 	}
 	answers := make(chan answer, 1)
@@ -173,7 +173,7 @@ func (v *View) send(ctx context.Context, r request) (cas.Object, error) {
 		return a.object, a.err
 	case <-ctx.Done():
 		v.machine.gate()
-		return cas.Object{}, context.Cause(ctx)
+		return cas.Object{}, ctx.Err()
 	}
 }
 
