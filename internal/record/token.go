@@ -1,0 +1,45 @@
+package record
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+
+	"github.com/bloblease/bloblease/backends"
+)
+
+// NextToken is higher than prev and not below floor. It is also not below the
+// store's clock in seconds, times 2^20, plus 20 random bits: should the record
+// be deleted or an old copy of it restored, tokens go on growing all the same.
+// It returns 0 if no token is left.
+func NextToken(prev, floor backends.Token, now time.Time) backends.Token {
+	t := max(prev+1, floor)
+	if byDate := dateToken(now); byDate <= backends.MaxToken { // else the date is a lie
+		t = max(t, byDate)
+	}
+	if t > backends.MaxToken {
+		return 0
+	}
+	return t
+}
+
+func dateToken(now time.Time) backends.Token {
+	if now.Unix() <= 0 || now.Unix() > int64(backends.MaxToken>>20) {
+		return 0
+	}
+	return backends.Token(now.Unix())<<20 | backends.Token(randomBits()&(1<<20-1)) //nolint:gosec // positive, as checked
+}
+
+func randomBits() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails, says its doc
+	return binary.LittleEndian.Uint32(b[:])
+}
+
+// NewNonce returns 128 random bits in hexadecimal.
+func NewNonce() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails, says its doc
+	return hex.EncodeToString(b[:])
+}
