@@ -86,6 +86,11 @@ var mutants = []mutant{
 		old: "c.WithTimeout(context.WithoutCancel(ctx), ", new: "c.WithTimeout(ctx, ",
 	},
 	{
+		name: "own-end-is-the-stores-word", rule: "only the store says that a term is over",
+		file: "mutex/renew.go", tests: mutexTests,
+		old: "l.mutex.clock.WithTimeout(context.Background(), bound)", new: "l.mutex.clock.WithTimeout(l.ctx, bound)",
+	},
+	{
 		name: "no-settlement", rule: "a cancelled acquisition is freed",
 		file: "mutex/mutex.go", tests: mutexTests,
 		old: "	if a.grant.Proof == nil {\n		return\n	}\n", new: "	if true {\n		return\n	}\n",
