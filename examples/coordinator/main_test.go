@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -42,6 +43,7 @@ func TestTheStoryPasses(t *testing.T) {
 		}
 		assert.GreaterOrEqual(t, strings.Count(out, "LEADS"), 4)
 		assert.NotContains(t, out, "FAILED")
+		assertShownInReadme(t, out)
 	})
 	t.Run("InMemory", func(t *testing.T) {
 		t.Parallel()
@@ -80,6 +82,34 @@ func TestTheStoryPasses(t *testing.T) {
 		require.Error(t, d.cmd.Wait())
 		d.leavesNoProcess(t)
 	})
+}
+
+// assertShownInReadme compares the output on the page with a real one: its lines
+// have to be there, in this order, but for times, tokens and the workers' names.
+func assertShownInReadme(t *testing.T, out string) {
+	t.Helper()
+	page, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, block, found := strings.Cut(string(page), "```text\n  0.00 s  three workers")
+	require.True(t, found, "no output on the page")
+	block, _, _ = strings.Cut("  0.00 s  three workers"+block, "```")
+	real := strings.Split(plain(out), "\n")
+	for line := range strings.Lines(block) {
+		line = plain(strings.TrimSuffix(line, "\n"))
+		if line == "[...]" {
+			continue
+		}
+		i := slices.Index(real, line)
+		require.GreaterOrEqual(t, i, 0, "README.md shows this line, or this order, but it is not what is printed:\n%s\n%s", line, out)
+		real = real[i+1:]
+	}
+}
+
+// plain leaves out what differs from run to run.
+func plain(text string) string {
+	text = regexp.MustCompile(`directory [^ ]+;`).ReplaceAllString(text, "directory D;")
+	text = regexp.MustCompile(`\b[ABC]\b`).ReplaceAllString(text, "W")
+	return regexp.MustCompile(` *…?[0-9][0-9_.]*`).ReplaceAllString(text, " N")
 }
 
 func TestAWrongSettingIsToldAtOnce(t *testing.T) {

@@ -47,9 +47,6 @@ type figures struct {
 	late      time.Duration // up to so much later, lest all waiters do it at once
 }
 
-// dateSlack is what the dates of filelease may be off.
-const dateSlack = 250 * time.Millisecond
-
 func figuresOf(ttl, poll time.Duration) figures {
 	return figures{
 		ttl:       ttl,
@@ -58,7 +55,7 @@ func figuresOf(ttl, poll time.Duration) figures {
 		trust:     ttl - 2*ttl/100 - max(100*time.Millisecond, ttl/100),
 		look:      poll + poll/5,
 		stopwatch: ttl + ttl/100,
-		date:      ttl + 2*ttl/100 + dateSlack,
+		date:      ttl + 2*ttl/100,
 		late:      poll / 10,
 	}
 }
@@ -72,7 +69,7 @@ func (f figures) print(out io.Writer) error {
 	row("  trusts the lease for", short(f.trust), "0.98 TTL - max(100 ms, 1 % TTL), from before the request")
 	row("a waiter looks every", span(f.look*2/3, f.look), "Poll, give or take 20 %")
 	row("  takes over after", short(f.stopwatch), "TTL + 1 %, from when it first saw the last renewal")
-	row("  or, on filelease, after", short(f.date), "TTL + 2 % + 250 ms, from the last renewal")
+	row("  or, on filelease, after", short(f.date), "TTL + 2 %, from the last renewal")
 	row("no leader after a release", span(0, f.look), "until a waiter looks")
 	row("no leader after a death", span(f.stopwatch-f.renewal, f.look+f.stopwatch+f.late), "as the last renewal was up to TTL/3 ago")
 	row("  or, on filelease", span(f.date-f.renewal, f.date+f.late), "the same")

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +72,14 @@ func TestTheDefaultsArePrinted(t *testing.T) {
 	assert.Equal(t, 10*time.Second, f.renewal)
 	assert.Equal(t, 29100*time.Millisecond, f.trust)
 	assert.Equal(t, 6*time.Second, f.look)
+}
+
+func TestTheReadmeShowsWhatIsPrinted(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	var out strings.Builder
+	require.NoError(t, figuresOf(30*time.Second, 5*time.Second).print(&out))
+	assert.Contains(t, string(page), "```text\n"+out.String()+"```\n")
 }
 
 func lock(t *testing.T, b backends.Backend, ttl time.Duration) *mutex.Lease {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,6 +65,11 @@ func TestExamples(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "guarded")).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		assert.Regexp(t, `^the old leader: token \d+ is older than \d+\nthe balance: 100\n$`, string(out))
+
+		page, err := os.ReadFile("../../README.md")
+		require.NoError(t, err)
+		token := regexp.MustCompile(`\d{16}`)
+		assert.Contains(t, token.ReplaceAllString(string(page), "T"), "```text\n"+token.ReplaceAllString(string(out), "T")+"```\n")
 	})
 	t.Run("Watch", func(t *testing.T) {
 		t.Parallel()
