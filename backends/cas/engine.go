@@ -11,10 +11,8 @@ import (
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/internal/clock"
+	"github.com/bloblease/bloblease/internal/record"
 )
-
-// maxTTL is the longest TTL of a record. A longer one is taken for damage.
-const maxTTL = 24 * time.Hour
 
 // Options describe a store to the engine.
 type Options struct {
@@ -48,7 +46,7 @@ var (
 func New(store Store, o Options) *Engine {
 	l := o.Limits
 	l.MinTTL = or(l.MinTTL, time.Second)
-	l.MaxTTL = min(or(l.MaxTTL, maxTTL), maxTTL)
+	l.MaxTTL = min(or(l.MaxTTL, record.MaxTTL), record.MaxTTL)
 	l.Step = max(l.Step, time.Millisecond)
 	l.MinPoll = or(l.MinPoll, 10*time.Millisecond)
 	c := clock.Of(store)
@@ -90,7 +88,7 @@ func (e *Engine) Acquire(ctx context.Context, name string, c backends.Claim) (ba
 		}
 	}
 	for range maxTries {
-		if e.wait(s, c.TTL) > 0 && !e.memory.isAbandoned(name, s.rec.nonce) {
+		if e.wait(s, c.TTL) > 0 && !e.memory.isAbandoned(name, s.rec.Nonce) {
 			return backends.Grant{}, &backends.HeldError{Record: e.describe(s, c.TTL)}
 		}
 		g, stands, err := e.take(ctx, name, s, c)
@@ -107,21 +105,21 @@ func (e *Engine) Acquire(ctx context.Context, name string, c backends.Claim) (ba
 func (e *Engine) take(ctx context.Context, name string, s *sighting, c backends.Claim) (backends.Grant, *sighting, error) {
 	old := s.record()
 	token := e.memory.token(name, func(floor backends.Token) backends.Token {
-		return nextToken(old.token, max(floor, c.Floor), s.now)
+		return record.NextToken(old.Token, max(floor, c.Floor), s.now)
 	})
 	if token == 0 {
-		return backends.Grant{}, nil, foreign("no token is left above %d", backends.MaxToken)
+		return backends.Grant{}, nil, record.ErrNoToken
 	}
-	rec := &record{
-		state:  stateHeld,
-		token:  token,
-		holder: c.Holder,
-		id:     newNonce(),
-		ttl:    c.TTL,
-		nonce:  newNonce(),
-		done:   old.done,
-		meta:   maps.Clone(c.Meta),
-		extra:  old.extra,
+	rec := &record.Record{
+		State:  record.Held,
+		Token:  token,
+		Holder: c.Holder,
+		ID:     record.NewNonce(),
+		TTL:    c.TTL,
+		Nonce:  record.NewNonce(),
+		Done:   old.Done,
+		Meta:   maps.Clone(c.Meta),
+		Extra:  old.Extra,
 	}
 	at, err := e.write(ctx, name, e.store.Put, s.version, rec)
 	switch {
@@ -130,7 +128,7 @@ func (e *Engine) take(ctx context.Context, name string, s *sighting, c backends.
 	case errors.Is(err, errRefused):
 		return backends.Grant{}, at, err
 	default:
-		e.memory.abandon(name, rec.nonce)
+		e.memory.abandon(name, rec.Nonce)
 		t := newTitle(rec)
 		t.open = true
 		return grant(name, s.version, t), nil, err
@@ -140,8 +138,8 @@ func (e *Engine) take(ctx context.Context, name string, s *sighting, c backends.
 func grant(name, version string, t *title) backends.Grant {
 	r := t.rec
 	return backends.Grant{
-		Name: name, Holder: r.holder, ID: r.id, Token: r.token, TTL: r.ttl,
-		Version: version, Done: r.done, Proof: t,
+		Name: name, Holder: r.Holder, ID: r.ID, Token: r.Token, TTL: r.TTL,
+		Version: version, Done: r.Done, Proof: t,
 	}
 }
 
@@ -157,13 +155,13 @@ func (e *Engine) Renew(ctx context.Context, g backends.Grant) (backends.Grant, e
 	version, rec := g.Version, t.rec
 	for range maxTries {
 		next := t.within(rec)
-		next.nonce = newNonce()
+		next.Nonce = record.NewNonce()
 		at, err := e.write(ctx, g.Name, e.store.Touch, version, next)
 		if err == nil {
 			g.Version, g.Proof = at.version, t.renewed(at.rec)
 			return g, nil
 		}
-		t = t.tried(next.nonce)
+		t = t.tried(next.Nonce)
 		g.Proof = t
 		if err = t.verdict(at, err); err != nil {
 			return g, err
@@ -188,9 +186,9 @@ func (e *Engine) Release(ctx context.Context, g backends.Grant) error {
 	}
 	for range maxTries {
 		next := t.within(rec)
-		next.state, next.nonce = stateFree, t.release
+		next.State, next.Nonce = record.Free, t.release
 		if g.Done != "" {
-			next.done = g.Done
+			next.Done = g.Done
 		}
 		at, err := e.write(ctx, g.Name, send, version, next)
 		if err == nil {
@@ -230,8 +228,8 @@ func (e *Engine) Observe(ctx context.Context, name string) (backends.Record, err
 func (e *Engine) describe(s *sighting, ttl time.Duration) backends.Record {
 	r := s.record()
 	d := backends.Record{
-		State: backends.Held, Holder: r.holder, ID: r.id, Token: r.token, TTL: r.ttl,
-		Left: e.wait(s, ttl), Done: r.done, Meta: maps.Clone(r.meta), Version: s.version, Now: s.now,
+		State: backends.Held, Holder: r.Holder, ID: r.ID, Token: r.Token, TTL: r.TTL,
+		Left: e.wait(s, ttl), Done: r.Done, Meta: maps.Clone(r.Meta), Version: s.version, Now: s.now,
 	}
 	if s.exists {
 		d.Age = e.age(s)
@@ -254,14 +252,14 @@ func (e *Engine) Break(ctx context.Context, name, version string) error {
 	if !obj.Exists || version != "" && version != obj.Version {
 		return fmt.Errorf("%w: the record to break is not there in version %q", backends.ErrLost, version)
 	}
-	old, err := decode(obj.Data)
+	old, err := record.Decode(obj.Data)
 	if err != nil { // that is what an operator may overrule
-		old = &record{token: e.memory.token(name, func(floor backends.Token) backends.Token {
-			return nextToken(0, floor, obj.Now)
+		old = &record.Record{Token: e.memory.token(name, func(floor backends.Token) backends.Token {
+			return record.NextToken(0, floor, obj.Now)
 		})}
 	}
 	rec := *old
-	rec.state, rec.id, rec.nonce = stateFree, "", newNonce()
+	rec.State, rec.ID, rec.Nonce = record.Free, "", record.NewNonce()
 	_, err = e.write(ctx, name, e.store.Touch, obj.Version, &rec)
 	if errors.Is(err, errRefused) {
 		return fmt.Errorf("%w: the record changed meanwhile", backends.ErrLost)
@@ -272,14 +270,14 @@ func (e *Engine) Break(ctx context.Context, name, version string) error {
 // A title is the Proof of a Grant: what this process wrote of a term. It is
 // never changed once it is made.
 type title struct {
-	rec     *record
+	rec     *record.Record
 	open    bool     // the acquisition itself is not confirmed
 	nonces  []string // of writes within the term that are applied or may be
 	release string   // the nonce of every attempt to release
 }
 
-func newTitle(rec *record) *title {
-	return &title{rec: rec, nonces: []string{rec.nonce}, release: newNonce()}
+func newTitle(rec *record.Record) *title {
+	return &title{rec: rec, nonces: []string{rec.Nonce}, release: record.NewNonce()}
 }
 
 func titleOf(g backends.Grant) (*title, error) {
@@ -292,9 +290,9 @@ func titleOf(g backends.Grant) (*title, error) {
 
 // within returns a copy of rec, as it stands in the store, in which everything
 // that is constant over the term is as it was when the term began.
-func (t *title) within(rec *record) *record {
+func (t *title) within(rec *record.Record) *record.Record {
 	next := *rec
-	next.token, next.id, next.holder, next.ttl = t.rec.token, t.rec.id, t.rec.holder, t.rec.ttl
+	next.Token, next.ID, next.Holder, next.TTL = t.rec.Token, t.rec.ID, t.rec.Holder, t.rec.TTL
 	return &next
 }
 
@@ -306,9 +304,9 @@ func (t *title) tried(nonce string) *title {
 }
 
 // renewed is t after a write that was applied: all earlier ones are settled.
-func (t *title) renewed(rec *record) *title {
+func (t *title) renewed(rec *record.Record) *title {
 	next := *t
-	next.rec, next.nonces = rec, []string{rec.nonce}
+	next.rec, next.nonces = rec, []string{rec.Nonce}
 	return &next
 }
 
@@ -322,10 +320,10 @@ func (t *title) verdict(at *sighting, err error) error {
 		return err
 	case !at.exists:
 		return fmt.Errorf("%w: the record was deleted", backends.ErrLost)
-	case at.rec.state == stateFree:
+	case at.rec.State == record.Free:
 		return fmt.Errorf("%w: the record was freed", backends.ErrLost)
-	case !slices.Contains(t.nonces, at.rec.nonce):
-		return fmt.Errorf("%w to %q with token %d", backends.ErrLost, at.rec.holder, at.rec.token)
+	case !slices.Contains(t.nonces, at.rec.Nonce):
+		return fmt.Errorf("%w to %q with token %d", backends.ErrLost, at.rec.Holder, at.rec.Token)
 	}
 	return nil
 }

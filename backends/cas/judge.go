@@ -29,7 +29,7 @@ func (e *Engine) wait(s *sighting, ttl time.Duration) time.Duration {
 	if s.free() {
 		return 0
 	}
-	t := max(s.rec.ttl, ttl)
+	t := max(s.rec.TTL, ttl)
 	left := t + t/epsilon - e.unchanged(s)
 	if s.dated && e.dates.Trusted {
 		left = min(left, t+2*t/epsilon+e.dates.slack()-s.age)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/internal/record"
 )
 
 const (
@@ -17,25 +18,25 @@ const (
 type sighting struct {
 	exists  bool
 	version string
-	rec     *record       // nil if there is no object
-	sent    time.Duration // monotonic, before the request
-	at      time.Duration // monotonic, after the answer
-	now     time.Time     // the store's clock when it answered, if it told
-	age     time.Duration // of the record by the store's dates; valid if dated
+	rec     *record.Record // nil if there is no object
+	sent    time.Duration  // monotonic, before the request
+	at      time.Duration  // monotonic, after the answer
+	now     time.Time      // the store's clock when it answered, if it told
+	age     time.Duration  // of the record by the store's dates; valid if dated
 	dated   bool
 	first   *sighting // the look that first showed this version, perhaps this one
 }
 
-func (s *sighting) free() bool { return !s.exists || s.rec.state == stateFree }
+func (s *sighting) free() bool { return !s.exists || s.rec.State == record.Free }
 
 func (s *sighting) same(t *sighting) bool {
 	return s.exists == t.exists && s.version == t.version
 }
 
 // record returns what the object holds; a blank record if there is none.
-func (s *sighting) record() *record {
+func (s *sighting) record() *record.Record {
 	if s.rec == nil {
-		return &record{}
+		return &record.Record{}
 	}
 	return s.rec
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/bloblease/bloblease/internal/record"
 )
 
 // MaxRecord is the size in bytes beyond which an object cannot be a record. A
 // Store need not read further than one byte more.
-const MaxRecord = 64 << 10
+const MaxRecord = record.MaxSize
 
 // A Store is the little that the engine needs of an object store: it reads an
 // object, and replaces it if it has not changed since. Every call is exactly

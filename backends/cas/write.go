@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/internal/record"
 )
 
 const (
@@ -24,8 +25,8 @@ type send func(ctx context.Context, name, version string, data []byte) (Object, 
 // whether it was applied: with the own record as it now stands; or with the
 // record that stands in its place, and errRefused. After any other error, only
 // the caller's knowledge of the nonce tells later what became of it.
-func (e *Engine) write(ctx context.Context, name string, send send, version string, rec *record) (*sighting, error) {
-	data, err := rec.encode()
+func (e *Engine) write(ctx context.Context, name string, send send, version string, rec *record.Record) (*sighting, error) {
+	data, err := rec.Encode()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (e *Engine) write(ctx context.Context, name string, send send, version stri
 		switch {
 		case lookErr != nil:
 			return nil, fmt.Errorf("%w; then %w", err, lookErr)
-		case s.record().nonce == rec.nonce && s.rec.state == rec.state:
+		case s.record().Nonce == rec.Nonce && s.rec.State == rec.State:
 			return s, nil
 		case s.version != version:
 			return s, errRefused
@@ -69,9 +70,9 @@ func (e *Engine) look(ctx context.Context, name string) (*sighting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read: %w", err)
 	}
-	var rec *record
+	var rec *record.Record
 	if obj.Exists {
-		if rec, err = decode(obj.Data); err != nil {
+		if rec, err = record.Decode(obj.Data); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +80,7 @@ func (e *Engine) look(ctx context.Context, name string) (*sighting, error) {
 }
 
 // note remembers what an answer showed.
-func (e *Engine) note(name string, obj Object, rec *record, sent time.Duration) (*sighting, error) {
+func (e *Engine) note(name string, obj Object, rec *record.Record, sent time.Duration) (*sighting, error) {
 	if obj.Exists == (obj.Version == "") {
 		return nil, fmt.Errorf("%w: version %q of an object that exists: %t", backends.ErrUnsupported, obj.Version, obj.Exists)
 	}
@@ -94,7 +95,7 @@ func (e *Engine) note(name string, obj Object, rec *record, sent time.Duration) 
 		}
 		k.distrust = k.distrust || k.last != nil && e.dates.datesLie(k.last, s)
 		s.dated = s.dated && !k.distrust
-		k.highest = max(k.highest, s.record().token)
+		k.highest = max(k.highest, s.record().Token)
 		k.last = s
 	})
 	return s, nil

@@ -99,7 +99,7 @@ var mutants = []mutant{
 	{
 		name: "conflict-is-loss", rule: "a refusal is read back before it is believed",
 		file: "backends/cas/write.go", tests: casTests,
-		old: "		if undecided(err) {", new: "		if errors.Is(err, ErrConflict) {\n			return &sighting{exists: true, rec: &record{state: stateHeld}}, errRefused\n		}\n		if undecided(err) {",
+		old: "		if undecided(err) {", new: "		if errors.Is(err, ErrConflict) {\n			return &sighting{exists: true, rec: &record.Record{State: record.Held}}, errRefused\n		}\n		if undecided(err) {",
 	},
 	{
 		name: "unknown-write-is-success", rule: "an unknown write is not a success",
@@ -115,21 +115,21 @@ var mutants = []mutant{
 	{
 		name: "ttl-changes-within-term", rule: "the TTL is constant over a term",
 		file: "backends/cas/engine.go", tests: casTests,
-		old: "next.token, next.id, next.holder, next.ttl = t.rec.token, t.rec.id, t.rec.holder, t.rec.ttl", new: "next.token, next.id, next.holder = t.rec.token, t.rec.id, t.rec.holder",
+		old: "next.Token, next.ID, next.Holder, next.TTL = t.rec.Token, t.rec.ID, t.rec.Holder, t.rec.TTL", new: "next.Token, next.ID, next.Holder = t.rec.Token, t.rec.ID, t.rec.Holder",
 	},
 	{
 		name: "release-forgets-token", rule: "a release keeps the token",
 		file: "backends/cas/engine.go", tests: casTests,
-		old: "next.state, next.nonce = stateFree, t.release", new: "next.state, next.nonce, next.token = stateFree, t.release, 1",
+		old: "next.State, next.Nonce = record.Free, t.release", new: "next.State, next.Nonce, next.Token = record.Free, t.release, 1",
 	},
 	{
 		name: "token-reused", rule: "each term has a higher token",
-		file: "backends/cas/token.go", tests: casTests,
+		file: "internal/record/token.go", tests: casTests,
 		old: "t := max(prev+1, floor)", new: "t := max(prev, 1)",
 	},
 	{
 		name: "token-without-date", rule: "tokens outlive a deleted record",
-		file: "backends/cas/token.go", tests: casTests,
+		file: "internal/record/token.go", tests: casTests,
 		old: "		t = max(t, byDate)", new: "		_ = byDate",
 	},
 	{
@@ -145,7 +145,7 @@ var mutants = []mutant{
 	{
 		name: "own-ttl-only", rule: "the longer of two TTLs counts",
 		file: "backends/cas/judge.go", tests: casTests,
-		old: "t := max(s.rec.ttl, ttl)", new: "t := ttl",
+		old: "t := max(s.rec.TTL, ttl)", new: "t := ttl",
 	},
 	{
 		name: "dates-without-margin", rule: "the date rule allows for what dates may be off",
@@ -159,22 +159,22 @@ var mutants = []mutant{
 	},
 	{
 		name: "no-nonce", rule: "every write has bytes of its own",
-		file: "backends/cas/token.go", tests: casTests,
+		file: "internal/record/token.go", tests: casTests,
 		old: "	return hex.EncodeToString(b[:])", new: "	b = [16]byte{1}\n	return hex.EncodeToString(b[:])",
 	},
 	{
 		name: "abandoned-is-granted", rule: "an abandoned acquisition is taken over with a new term",
 		file: "backends/cas/engine.go", tests: casTests,
-		old: "		g, stands, err := e.take(", new: "		if s.rec != nil && e.memory.isAbandoned(name, s.rec.nonce) {\n			return grant(name, s.version, newTitle(s.rec)), nil\n		}\n		g, stands, err := e.take(",
+		old: "		g, stands, err := e.take(", new: "		if s.rec != nil && e.memory.isAbandoned(name, s.rec.Nonce) {\n			return grant(name, s.version, newTitle(s.rec)), nil\n		}\n		g, stands, err := e.take(",
 	},
 	{
 		name: "done-dropped", rule: "every writer carries Done forward",
 		file: "backends/cas/engine.go", tests: casTests,
-		old: "		done:   old.done,\n", new: "",
+		old: "		Done:   old.Done,\n", new: "",
 	},
 	{
 		name: "unknown-fields-dropped", rule: "every writer carries unknown fields forward",
 		file: "backends/cas/engine.go", tests: casTests,
-		old: "		extra:  old.extra,\n", new: "",
+		old: "		Extra:  old.Extra,\n", new: "",
 	},
 }

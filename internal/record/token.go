@@ -4,10 +4,14 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
 )
+
+// ErrNoToken: there is no token above the last one. No store gets that far by itself.
+var ErrNoToken = fmt.Errorf("%w: no token is left above %d", backends.ErrForeign, backends.MaxToken)
 
 // NextToken is higher than prev and not below floor. It is also not below the
 // store's clock in seconds, times 2^20, plus 20 random bits: should the record
