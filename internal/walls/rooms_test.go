@@ -10,12 +10,13 @@ var rooms = map[string][]string{
 	"internal/clock":       {},
 	"internal/memstore":    {"backends/cas", "internal/clock"},
 	"backends":             {},
-	"backends/cas":         {"backends", "internal/clock"},
+	"internal/record":      {"backends"},
+	"backends/cas":         {"backends", "internal/clock", "internal/record"},
 	"backends/memlease":    {"backends", "backends/cas", "internal/clock", "internal/memstore"},
 	"backends/filelease":   {"backends", "backends/cas", "internal/clock"},
 	"backends/s3lease":     {"backends", "backends/cas", "internal/clock"},
 	"backends/gcslease":    {"backends", "backends/cas", "internal/clock"},
-	"backends/azurelease":  {"backends", "internal/clock"}, // its engine is Azure's own leases
+	"backends/azurelease":  {"backends", "internal/clock", "internal/record"}, // its engine is Azure's own leases
 	"backends/backendtest": {"backends", "backends/cas", "internal/clock"},
 	"backends/open": {"backends", "backends/azurelease", "backends/filelease", "backends/gcslease",
 		"backends/memlease", "backends/s3lease"},
