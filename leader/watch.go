@@ -4,8 +4,6 @@ import (
 	"context"
 	"iter"
 	"maps"
-	"math/rand/v2"
-	"time"
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/internal/clock"
@@ -36,8 +34,7 @@ func Watch(ctx context.Context, m *mutex.Mutex) iter.Seq2[backends.Record, error
 					return
 				}
 			}
-			pause := poll - poll/5 + time.Duration(rand.Int64N(int64(2*poll/5)+1))
-			if clock.Sleep(ctx, c, pause) != nil {
+			if clock.Sleep(ctx, c, clock.Jitter(poll)) != nil {
 				return
 			}
 		}

@@ -56,6 +56,7 @@ func TestAnAnswerAfterTheDeadlineIsNoLease(t *testing.T) {
 		l, err := newMutex(t, b, nil).TryLock(t.Context())
 		require.Nil(t, l)
 		require.ErrorIs(t, err, mutex.ErrLost)
+		synctest.Wait()
 		require.EqualValues(t, 1, b.releases.Load(), "what came too late is freed")
 	})
 }

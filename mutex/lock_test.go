@@ -163,6 +163,22 @@ func TestAnAcquisitionUnderWayIsSettledInTheBackground(t *testing.T) {
 	}
 }
 
+func TestAnAttemptThatEndsUnknownIsSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+			g, _ := b.Backend.Acquire(ctx, name, c) // it has its effect, but
+			return g, errors.New("connection reset")
+		}
+		_, err := newMutex(t, b, nil).TryLock(t.Context())
+		require.ErrorContains(t, err, "connection reset")
+		synctest.Wait()
+		r, err := b.Observe(t.Context(), "job")
+		require.NoError(t, err)
+		require.Equal(t, backends.Free, r.State)
+	})
+}
+
 func TestAWrongSetUpEndsLockAtOnce(t *testing.T) {
 	for _, wrong := range []error{
 		backends.ErrDenied, backends.ErrNoContainer, backends.ErrUnsupported, backends.ErrForeign,

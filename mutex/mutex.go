@@ -74,9 +74,9 @@ func (m *Mutex) Options() Options { return m.options }
 // Mutex itself, since holds are not reentrant. Any other error says that the
 // store could not be asked.
 //
-// If ctx ends first, TryLock returns its cause at once, and frees in the
-// background what the attempt may have taken. That lasts at most min(TTL/3, 5 s),
-// and the next attempt on this Mutex waits for it.
+// If ctx ends first, TryLock returns its cause at once. Whatever the attempt may
+// have taken although it failed is freed in the background. That lasts at most
+// min(TTL/3, 5 s), and the next attempt on this Mutex waits for it.
 func (m *Mutex) TryLock(ctx context.Context) (*Lease, error) {
 	l, err := m.attempt(ctx, false)
 	if err != nil {
@@ -255,7 +255,7 @@ func (m *Mutex) attempt(ctx context.Context, wait bool) (*Lease, error) {
 	case a := <-answer:
 		return m.conclude(asked, a)
 	case <-ctx.Done():
-		go func() { m.settle(<-answer); m.leave(nil) }()
+		go func() { m.abandon(<-answer) }()
 		return nil, context.Cause(ctx)
 	}
 }
@@ -273,13 +273,12 @@ func (m *Mutex) conclude(asked stamp, a acquired) (*Lease, error) {
 		m.reached.Store(true)
 	}
 	if a.err != nil {
-		m.leave(nil)
+		m.abandon(a)
 		return nil, a.err
 	}
 	l := newLease(m, a.grant, asked)
 	if l.Err() != nil {
-		m.settle(a)
-		m.leave(nil)
+		m.abandon(a)
 		return nil, fmt.Errorf("the store took too long to answer: %w", l.Err())
 	}
 	m.leave(l)
@@ -288,11 +287,18 @@ func (m *Mutex) conclude(asked stamp, a acquired) (*Lease, error) {
 	return l, nil
 }
 
-// settle frees what an attempt has taken, or may have, for nobody.
-func (m *Mutex) settle(a acquired) {
+// abandon ends an attempt that gave no lease. If it has taken something all the
+// same, or may have, that is freed in the background, and m is busy until then.
+func (m *Mutex) abandon(a acquired) {
 	if a.grant.Proof == nil {
+		m.leave(nil)
 		return
 	}
+	go func() { m.settle(a); m.leave(nil) }()
+}
+
+// settle frees what an attempt took for nobody.
+func (m *Mutex) settle(a acquired) {
 	ctx, cancel := m.clock.WithTimeout(context.Background(), m.settlement())
 	defer cancel()
 	err := m.backend.Release(ctx, a.grant)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/internal/clock"
 )
 
 // longestRetryAfter bounds what a store may ask of a waiter.
@@ -38,7 +39,7 @@ func levelOf(failures int) slog.Level {
 // taken over if that is sooner. A short random wait on top keeps waiters that
 // saw the same renewal from meeting at its end.
 func (m *Mutex) untilNextLook(r backends.Record) time.Duration {
-	poll := jitter(m.options.Poll)
+	poll := clock.Jitter(m.options.Poll)
 	if r.Left <= 0 {
 		return poll
 	}
@@ -74,12 +75,7 @@ func backoff(first, most time.Duration, n int) time.Duration {
 	for i := 1; i < n && d < most; i++ {
 		d *= 2
 	}
-	return jitter(min(d, most))
-}
-
-// jitter is d, give or take 20 %.
-func jitter(d time.Duration) time.Duration {
-	return d - d/5 + time.Duration(rand.Int64N(2*int64(d/5)+1))
+	return clock.Jitter(min(d, most))
 }
 
 func retryAfter(err error) time.Duration {

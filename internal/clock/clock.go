@@ -16,6 +16,7 @@ package clock
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -71,6 +72,12 @@ func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// Jitter returns d, give or take 20 %, so that those who began to wait together do
+// not go on together.
+func Jitter(d time.Duration) time.Duration {
+	return d - d/5 + time.Duration(rand.Int64N(2*int64(d/5)+1))
 }
 
 // A Carrier is embedded, under an unexported name, by types that bring a
