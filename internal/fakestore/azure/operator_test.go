@@ -33,6 +33,18 @@ func TestAnOperatorBreaksALease(t *testing.T) {
 	assert.False(t, ok)
 }
 
+func TestAnInfiniteLeaseIsBrokenAtOnce(t *testing.T) {
+	b := newBench(t, nil)
+	b.put("first")
+	require.Equal(t, "201", b.lease("acquire", "x-ms-lease-duration", "-1", "x-ms-proposed-lease-id", idA))
+	look, _ := b.locks.Look("x")
+	assert.Equal(t, azure.Infinite, look.Remaining)
+	remaining, err := b.locks.Break("x", -1)
+	require.NoError(t, err)
+	assert.Zero(t, remaining)
+	assert.Equal(t, "201", b.acquire(idB))
+}
+
 func TestALookTellsEverything(t *testing.T) {
 	b := newBench(t, nil).held()
 	b.pass(5 * time.Second)

@@ -66,7 +66,8 @@ type Options struct {
 type ExpiredWrite int
 
 const (
-	// RefusedAsLost is 412 LeaseLost, as documented.
+	// RefusedAsLost is 412 LeaseLost, as documented. That a write under a broken
+	// lease gets the same code is an inference: its text speaks of expiry only.
 	RefusedAsLost ExpiredWrite = iota
 	// RefusedAsNotPresent is 412 LeaseNotPresentWithBlobOperation, as Azurite
 	// answers. It does the same for broken leases.
