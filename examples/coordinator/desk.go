@@ -46,14 +46,14 @@ type Nothing struct{}
 // Lead says that the worker leads.
 func (d *desk) Lead(b Belief, _ *Nothing) error {
 	d.story.teller.say("%s LEADS, with token %s", d.worker, d.story.teller.short(b.Token))
-	d.story.stage.began(term{worker: d.worker, token: b.Token, from: b.At})
+	d.story.stage.began(d.worker, b)
 	return nil
 }
 
 // End says that the worker leads no more.
 func (d *desk) End(b Belief, _ *Nothing) error {
 	d.story.teller.say("%s leads no more: %s", d.worker, b.Cause)
-	d.story.stage.finished(b)
+	d.story.stage.finished(d.worker, b)
 	return nil
 }
 
@@ -62,7 +62,7 @@ func (d *desk) Read(t backends.Token, r *Receipt) error {
 	n, err := d.story.ledger.read(t)
 	*r = receipt(n, err)
 	if !r.Refused {
-		d.story.trap.pass(d.worker, t)
+		d.story.trap.pass(d.worker)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 // A term is what a worker has told of it.
 type term struct {
+	number int // 1 for the first that anybody told of
 	worker string
 	token  backends.Token
 	from   time.Duration // uptime
@@ -28,13 +29,17 @@ type stage struct {
 
 func newStage() *stage { return &stage{changed: make(chan struct{})} }
 
-func (s *stage) began(t term) { s.change(func() { s.terms = append(s.terms, t) }) }
+func (s *stage) began(worker string, b Belief) {
+	s.change(func() {
+		s.terms = append(s.terms, term{number: len(s.terms) + 1, worker: worker, token: b.Token, from: b.At})
+	})
+}
 
 // finished ends a term.
-func (s *stage) finished(b Belief) {
+func (s *stage) finished(worker string, b Belief) {
 	s.change(func() {
 		for i := range s.terms {
-			if t := &s.terms[i]; t.token == b.Token {
+			if t := &s.terms[i]; t.worker == worker && t.token == b.Token && t.until == 0 {
 				t.until, t.cause, t.lost = b.At, b.Cause, b.Lost
 			}
 		}
@@ -49,15 +54,20 @@ func (s *stage) change(f func()) {
 	s.changed = make(chan struct{})
 }
 
-// leader waits until somebody leads, with a higher token than this. If two workers
+// leader waits until somebody leads, in a later term than this. If two workers
 // say so, because one has not noticed yet, it is the later one.
-func (s *stage) leader(ctx context.Context, above backends.Token) (term, error) {
-	return s.await(ctx, func(t term) bool { return t.token > above && t.until == 0 })
+func (s *stage) leader(ctx context.Context, after term) (term, error) {
+	return s.await(ctx, func(t term) bool { return t.number > after.number && t.until == 0 })
+}
+
+// ledBy waits until this worker leads.
+func (s *stage) ledBy(ctx context.Context, worker string) (term, error) {
+	return s.await(ctx, func(t term) bool { return t.worker == worker && t.until == 0 })
 }
 
 // ended waits until this term has ended.
-func (s *stage) ended(ctx context.Context, token backends.Token) (term, error) {
-	return s.await(ctx, func(t term) bool { return t.token == token && t.until != 0 })
+func (s *stage) ended(ctx context.Context, old term) (term, error) {
+	return s.await(ctx, func(t term) bool { return t.number == old.number && t.until != 0 })
 }
 
 func (s *stage) await(ctx context.Context, is func(term) bool) (term, error) {

@@ -35,7 +35,7 @@ func newStory(c crew, ttl time.Duration, out io.Writer) (*story, error) {
 // play plays all acts, and reports what was seen. It returns an error if they
 // cannot be played to the end.
 func (s *story) play(ctx context.Context) (report, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, 15*s.ttl+30*time.Second, errors.New("it takes too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, 15*s.ttl+15*time.Second, errors.New("it takes too long"))
 	defer cancel()
 	for _, act := range []func(context.Context) error{s.begin, s.kill, s.pause, s.stop} {
 		if err := act(ctx); err != nil {
@@ -58,7 +58,7 @@ func (s *story) begin(ctx context.Context) error {
 		s.alive = append(s.alive, name)
 		s.teller.say("%s starts: %s", name, what)
 	}
-	if _, err := s.stage.leader(ctx, 0); err != nil {
+	if _, err := s.stage.leader(ctx, term{}); err != nil {
 		return err
 	}
 	return sleep(ctx, 5*s.ttl/4)
@@ -66,7 +66,7 @@ func (s *story) begin(ctx context.Context) error {
 
 // kill kills the leader. Another one takes over when the lease has run out.
 func (s *story) kill(ctx context.Context) error {
-	old, err := s.stage.leader(ctx, 0)
+	old, err := s.stage.leader(ctx, term{})
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (s *story) kill(ctx context.Context) error {
 		return err
 	}
 	s.leaves(old.worker)
-	s.stage.finished(Belief{Token: old.token, At: uptime(), Cause: "killed"}) // it cannot tell
-	if err := s.succession(ctx, "the kill", old.token, at, s.expiry()); err != nil {
+	s.stage.finished(old.worker, Belief{Token: old.token, At: uptime(), Cause: "killed"}) // it cannot tell
+	if err := s.succession(ctx, "the kill", old, at, s.expiry()); err != nil {
 		return err
 	}
 	return sleep(ctx, s.ttl/2)
@@ -85,11 +85,15 @@ func (s *story) kill(ctx context.Context) error {
 
 // pause stops the leader in the middle of a write, until another leads.
 func (s *story) pause(ctx context.Context) error {
-	old, err := s.trap.catch(ctx)
+	caught, err := s.trap.catch(ctx)
 	if err != nil {
 		return err
 	}
-	defer old.release()
+	defer caught.release()
+	old, err := s.stage.ledBy(ctx, caught.worker)
+	if err != nil {
+		return err
+	}
 	if err := s.renewal(ctx); err != nil {
 		return err
 	}
@@ -98,13 +102,21 @@ func (s *story) pause(ctx context.Context) error {
 	if err := s.crew.pause(old.worker); err != nil {
 		return err
 	}
-	if err := s.succession(ctx, "the pause", old.token, at, s.expiry()); err != nil {
+	if err := s.succession(ctx, "the pause", old, at, s.expiry()); err != nil {
 		return err
 	}
 	if err := sleep(ctx, 3*s.ttl/4); err != nil {
 		return err
 	}
-	return s.wake(ctx, old)
+	s.teller.say("%s %s, and goes on with its write", old.worker, s.crew.words().wake)
+	if err := s.crew.wake(old.worker); err != nil {
+		return err
+	}
+	caught.release()
+	if s.seen.paused, err = s.stage.ended(ctx, old); err != nil {
+		return err
+	}
+	return sleep(ctx, s.ttl/2)
 }
 
 // renewal waits until half the time between two renewals has passed since one. A
@@ -123,24 +135,10 @@ func (s *story) renewal(ctx context.Context) error {
 	return sleep(ctx, s.ttl/6)
 }
 
-// wake lets a paused worker go on, and waits for the end of its term.
-func (s *story) wake(ctx context.Context, old caught) error {
-	s.teller.say("%s %s, and goes on with its write", old.worker, s.crew.words().wake)
-	if err := s.crew.wake(old.worker); err != nil {
-		return err
-	}
-	old.release()
-	var err error
-	if s.seen.paused, err = s.stage.ended(ctx, old.token); err != nil {
-		return err
-	}
-	return sleep(ctx, s.ttl/2)
-}
-
 // stop stops one worker after the other, the leader first.
 func (s *story) stop(ctx context.Context) error {
 	for len(s.alive) > 0 {
-		old, err := s.stage.leader(ctx, 0)
+		old, err := s.stage.leader(ctx, term{})
 		if err != nil {
 			return err
 		}
@@ -152,7 +150,7 @@ func (s *story) stop(ctx context.Context) error {
 		if s.leaves(old.worker); len(s.alive) == 0 {
 			break
 		}
-		if err := s.succession(ctx, "the release", old.token, at, s.poll()); err != nil {
+		if err := s.succession(ctx, "the release", old, at, s.poll()); err != nil {
 			return err
 		}
 		if err := sleep(ctx, s.ttl/2); err != nil {
@@ -165,8 +163,8 @@ func (s *story) stop(ctx context.Context) error {
 	return err
 }
 
-// succession waits for a leader with a higher token.
-func (s *story) succession(ctx context.Context, event string, old backends.Token, at, limit time.Duration) error {
+// succession waits for the next leader.
+func (s *story) succession(ctx context.Context, event string, old term, at, limit time.Duration) error {
 	t, err := s.stage.leader(ctx, old)
 	if err != nil {
 		return err

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"sync"
-
-	"github.com/bloblease/bloblease/backends"
 )
 
 // A trap catches a worker in the middle of a write.
@@ -19,16 +17,15 @@ type trap chan caught
 // A caught worker waits for an answer until release is called.
 type caught struct {
 	worker  string
-	token   backends.Token
 	release func()
 }
 
 // pass is called between a question and its answer. It catches the worker if
 // somebody waits for one.
-func (t trap) pass(worker string, token backends.Token) {
+func (t trap) pass(worker string) {
 	released := make(chan struct{})
 	select {
-	case t <- caught{worker, token, sync.OnceFunc(func() { close(released) })}:
+	case t <- caught{worker, sync.OnceFunc(func() { close(released) })}:
 		<-released
 	default:
 	}

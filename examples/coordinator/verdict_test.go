@@ -48,10 +48,10 @@ func TestWhatIsNotAsPromisedFails(t *testing.T) {
 // good is what is seen of a story in which all is well.
 func good() report {
 	terms := []term{
-		{worker: "A", token: 10, from: 1 * time.Second, until: 3 * time.Second, cause: "killed"},
-		{worker: "B", token: 20, from: 5 * time.Second, until: 7 * time.Second, cause: "lost", lost: true},
-		{worker: "C", token: 30, from: 8 * time.Second, until: 9 * time.Second, cause: "stopped"},
-		{worker: "B", token: 40, from: 9 * time.Second, until: 10 * time.Second, cause: "stopped"},
+		{number: 1, worker: "A", token: 10, from: 1 * time.Second, until: 3 * time.Second, cause: "killed"},
+		{number: 2, worker: "B", token: 20, from: 5 * time.Second, until: 7 * time.Second, cause: "lost", lost: true},
+		{number: 3, worker: "C", token: 30, from: 8 * time.Second, until: 9 * time.Second, cause: "stopped"},
+		{number: 4, worker: "B", token: 40, from: 9 * time.Second, until: 10 * time.Second, cause: "stopped"},
 	}
 	return report{
 		terms:    terms,
