@@ -111,9 +111,12 @@ type Grant struct {
 type State int
 
 const (
-	Unknown State = iota // it cannot be told
-	Free                 // nobody holds it: a contender may take it now
-	Held                 // it is in force, as far as this observer can tell
+	// Unknown: it cannot be told.
+	Unknown State = iota
+	// Free: nobody holds it, and a contender may take it now.
+	Free
+	// Held: it is in force, as far as this observer can tell.
+	Held
 )
 
 // String returns "unknown", "free" or "held".

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	// ErrResign, returned by a task, gives the lease up: Run releases it,
+	// ErrResign is returned by a task to give the lease up: Run releases it,
 	// holds back for one poll so that others may have it, and campaigns again.
 	ErrResign = errors.New("leader resigns")
 	// ErrHung is why the context of a task ends that has not beaten in time,

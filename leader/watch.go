@@ -19,23 +19,14 @@ func Watch(ctx context.Context, m *mutex.Mutex) iter.Seq2[backends.Record, error
 	return func(yield func(backends.Record, error) bool) {
 		c, poll := clock.Of(m), m.Options().Poll
 		var last *backends.Record
-		for ctx.Err() == nil {
+		for ; ctx.Err() == nil; _ = clock.Sleep(ctx, c, clock.Jitter(poll)) {
 			r, err := m.Observe(ctx)
-			switch {
-			case ctx.Err() != nil:
+			news := err != nil || last == nil || changed(*last, r)
+			if ctx.Err() != nil || news && !yield(r, err) {
 				return
-			case err != nil:
-				if !yield(backends.Record{}, err) {
-					return
-				}
-			case last == nil || changed(*last, r):
-				last = &r
-				if !yield(r, nil) {
-					return
-				}
 			}
-			if clock.Sleep(ctx, c, clock.Jitter(poll)) != nil {
-				return
+			if err == nil {
+				last = &r
 			}
 		}
 	}

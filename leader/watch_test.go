@@ -61,11 +61,14 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		looks := 0
-		for range leader.Watch(ctx, newMutex(t, memlease.New(), nil)) {
+		for r, err := range leader.Watch(ctx, newMutex(t, memlease.New(), nil)) {
+			require.NoError(t, err)
+			require.Equal(t, backends.Free, r.State)
 			looks++
 		}
 		require.Equal(t, 1, looks)
-		for range leader.Watch(ctx, newMutex(t, memlease.New(), nil)) {
+		for _, err := range leader.Watch(ctx, newMutex(t, memlease.New(), nil)) {
+			require.NoError(t, err)
 			require.Fail(t, "it has ended")
 		}
 	})

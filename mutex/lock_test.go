@@ -35,6 +35,23 @@ func TestASecondLockOfOneMutexWaitsForTheFirst(t *testing.T) {
 	})
 }
 
+func TestALockThatWaitsForItsOwnMutexSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		m := newMutex(t, b, &mutex.Options{Holder: "me"})
+		l, err := m.Lock(t.Context())
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = m.Lock(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		var held *backends.HeldError
+		require.ErrorAs(t, err, &held)
+		require.Equal(t, l.Token(), held.Record.Token)
+		require.NoError(t, l.Release(t.Context()))
+	})
+}
+
 func TestTryLockOfAMutexThatHoldsNamesTheOwnLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()

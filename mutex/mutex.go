@@ -103,6 +103,9 @@ func (m *Mutex) Lock(ctx context.Context) (*Lease, error) {
 		case err == nil:
 			return l, nil
 		case context.Cause(ctx) != nil:
+			if errors.Is(err, ErrHeld) { // by this Mutex itself
+				last = err
+			}
 			return nil, m.gaveUp(ctx, last)
 		case m.final(err):
 			return nil, fmt.Errorf("lock %q: %w", m.name, err)
@@ -168,7 +171,7 @@ func (m *Mutex) Do(ctx context.Context, f func(context.Context, *Lease) error) e
 func (m *Mutex) Observe(ctx context.Context) (backends.Record, error) {
 	r, err := m.backend.Observe(ctx, m.name)
 	if err != nil {
-		return r, fmt.Errorf("observe %q: %w", m.name, err)
+		return backends.Record{}, fmt.Errorf("observe %q: %w", m.name, err)
 	}
 	return r, nil
 }
@@ -188,10 +191,10 @@ func (m *Mutex) final(err error) bool {
 // enter waits until no attempt is in progress on m and no lease of m is live,
 // and marks m as busy. Without wait a live lease is a HeldError.
 func (m *Mutex) enter(ctx context.Context, wait bool) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	for {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
 		m.mu.Lock()
 		busy, live := m.busy, m.live
 		if busy == nil && live == nil {
@@ -200,16 +203,22 @@ func (m *Mutex) enter(ctx context.Context, wait bool) error {
 			return nil
 		}
 		m.mu.Unlock()
-		next := busy
-		if live != nil {
-			if live.Err() == nil && !wait {
-				return &backends.HeldError{Record: live.record()}
+		if live == nil {
+			select {
+			case <-busy:
+				continue
+			case <-ctx.Done():
+				return context.Cause(ctx)
 			}
-			next = live.gone
 		}
+		if live.Err() == nil && !wait {
+			return &backends.HeldError{Record: live.record()}
+		}
+		m.log.Debug("lease is held by this mutex itself", "token", live.token)
 		select {
-		case <-next:
+		case <-live.gone:
 		case <-ctx.Done():
+			return &backends.HeldError{Record: live.record()}
 		}
 	}
 }

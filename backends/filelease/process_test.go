@@ -222,7 +222,7 @@ func TestAFullDiskLeavesTheOldRecord(t *testing.T) {
 	put, err := s.Put(t.Context(), "a", "", []byte("x\n"))
 	require.NoError(t, err)
 	answer := StartChild(t, "put small", dir, put.Version).Line()
-	require.Contains(t, answer, "false put \"a\": write "+filepath.Join(dir, "a.lease.tmp"))
+	require.Contains(t, answer, "false write "+filepath.Join(dir, "a.lease.tmp"))
 	object, err := s.Load(t.Context(), "a")
 	require.NoError(t, err)
 	require.Equal(t, put.Version, object.Version)
@@ -232,7 +232,7 @@ func TestAFullDiskLeavesTheOldRecord(t *testing.T) {
 func TestAnotherUsersDirectoryIsDenied(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o555))
-	require.Contains(t, putAsNobody(t, dir), "true put")
+	require.Contains(t, putAsNobody(t, dir), "true open")
 }
 
 func TestUsersWhoMayWriteToTheDirectoryShareTheLeases(t *testing.T) {

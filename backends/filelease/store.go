@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 
 	"github.com/bloblease/bloblease/backends/cas"
 	"github.com/bloblease/bloblease/internal/clock"
@@ -27,21 +26,13 @@ func newStore(path string, c clock.Clock) *store {
 
 // Load needs no lock: a record is replaced in one step.
 func (s *store) Load(ctx context.Context, name string) (cas.Object, error) {
-	object, err := s.attempts.run(ctx, func(*attempt) (cas.Object, error) { return s.load(name) })
-	if err != nil {
-		return cas.Object{}, fmt.Errorf("load %q: %w", name, err)
-	}
-	return object, nil
+	return s.attempts.run(ctx, func(*attempt) (cas.Object, error) { return s.load(name) })
 }
 
 func (s *store) Put(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
-	object, err := s.attempts.run(ctx, func(a *attempt) (cas.Object, error) {
+	return s.attempts.run(ctx, func(a *attempt) (cas.Object, error) {
 		return s.put(ctx, a, name, version, data)
 	})
-	if err != nil {
-		return cas.Object{}, fmt.Errorf("put %q: %w", name, err)
-	}
-	return object, nil
 }
 
 func (s *store) Touch(ctx context.Context, name, version string, data []byte) (cas.Object, error) {

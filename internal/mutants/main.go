@@ -8,12 +8,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -31,10 +33,20 @@ type mutant struct {
 }
 
 func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	failed := run(ctx)
+	stop()
+	if failed > 0 {
+		fmt.Printf("%d mutants are not dead\n", failed)
+		os.Exit(1)
+	}
+}
+
+// run tries the mutants, and returns how many are not dead.
+func run(ctx context.Context) (failed int) {
 	only := flag.String("only", "", "run the mutants whose name contains this")
 	list := flag.Bool("list", false, "print the mutants and the rules that they break")
 	flag.Parse()
-	failed := 0
 	for _, m := range mutants {
 		if !strings.Contains(m.name, *only) {
 			continue
@@ -44,7 +56,7 @@ func main() {
 			continue
 		}
 		start := time.Now()
-		killer, err := m.run()
+		killer, err := m.run(ctx)
 		verdict := "died in " + killer
 		if err != nil {
 			failed++
@@ -52,14 +64,11 @@ func main() {
 		}
 		fmt.Printf("%-28s %5.1fs  %s\n", m.name, time.Since(start).Seconds(), verdict)
 	}
-	if failed > 0 {
-		fmt.Printf("%d mutants are not dead\n", failed)
-		os.Exit(1)
-	}
+	return failed
 }
 
 // run returns the first test that notices the mutant.
-func (m mutant) run() (killer string, err error) {
+func (m mutant) run(ctx context.Context) (killer string, err error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return "", err
@@ -70,12 +79,12 @@ func (m mutant) run() (killer string, err error) {
 		return "", err
 	}
 	pkg := "./" + filepath.Dir(m.file)
-	if out, err := exec.Command("go", "build", "-overlay", overlay, pkg).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, pkg).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("it does not compile: %s", out)
 	}
 	for _, tests := range m.tests {
 		args := []string{"test", "-overlay", overlay, "-short", "-count=1", "-failfast", "-timeout=90s", tests}
-		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:gosec // arguments are constants
+		if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // arguments are constants
 			return tests + " " + firstFailure(out), nil
 		}
 	}

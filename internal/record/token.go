@@ -10,7 +10,7 @@ import (
 	"github.com/bloblease/bloblease/backends"
 )
 
-// ErrNoToken: there is no token above the last one. No store gets that far by itself.
+// ErrNoToken says that there is no token above the last one. No store gets that far by itself.
 var ErrNoToken = fmt.Errorf("%w: no token is left above %d", backends.ErrForeign, backends.MaxToken)
 
 // NextToken is higher than prev and not below floor. It is also not below the

@@ -25,7 +25,6 @@ type Faults struct {
 }
 
 var (
-	errReset  = errors.New("connection reset by peer")
 	errDown   = errors.New("no route to host")
 	errBusy   = errors.New("503 server busy")
 	errServer = errors.New("500 internal error")

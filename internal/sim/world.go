@@ -265,8 +265,6 @@ func (w *World) bury(p *process) {
 	}
 }
 
-var errTask = errors.New("task failed")
-
 // lead is the task. It works until it is told to stop, or for a while, and takes
 // its time to stop.
 func (w *World) lead(ctx context.Context, p *process, l *mutex.Lease) error {
