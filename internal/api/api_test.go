@@ -65,7 +65,7 @@ func public(t *testing.T) []string {
 	var found []string
 	for _, p := range gotool.Packages(t, "linux") {
 		rel := p.Rel()
-		if rel != "" && p.Name != "main" && !strings.Contains("/"+rel+"/", "/internal/") {
+		if rel != "" && len(p.GoFiles) > 0 && p.Name != "main" && !strings.Contains("/"+rel+"/", "/internal/") {
 			found = append(found, rel)
 		}
 	}
