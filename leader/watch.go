@@ -19,7 +19,7 @@ func Watch(ctx context.Context, m *mutex.Mutex) iter.Seq2[backends.Record, error
 	return func(yield func(backends.Record, error) bool) {
 		c, poll := clock.Of(m), m.Options().Poll
 		var last *backends.Record
-		for ; ctx.Err() == nil; _ = clock.Sleep(ctx, c, clock.Jitter(poll)) {
+		for ; ctx.Err() == nil; _ = clock.Sleep(ctx, c, clock.Jitter(c, poll)) {
 			r, err := m.Observe(ctx)
 			news := err != nil || last == nil || changed(*last, r)
 			if ctx.Err() != nil || news && !yield(r, err) {

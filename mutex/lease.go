@@ -233,7 +233,7 @@ func (l *Lease) free(ctx context.Context, insist bool) error {
 		if err == nil || errors.Is(err, ErrLost) || ctx.Err() != nil || !insist {
 			return err
 		}
-		pause := max(backoff(l.ttl/60, l.ttl/12, n), retryAfter(err))
+		pause := max(backoff(c, l.ttl/60, l.ttl/12, n), retryAfter(err))
 		if clock.Sleep(within, c, pause) != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
@@ -39,26 +38,26 @@ func levelOf(failures int) slog.Level {
 // taken over if that is sooner. A short random wait on top keeps waiters that
 // saw the same renewal from meeting at its end.
 func (m *Mutex) untilNextLook(r backends.Record) time.Duration {
-	poll := clock.Jitter(m.options.Poll)
+	poll := clock.Jitter(m.clock, m.options.Poll)
 	if r.Left <= 0 {
 		return poll
 	}
-	late := time.Duration(rand.Int64N(int64(m.options.Poll/10) + 1))
+	late := time.Duration(m.clock.Int64N(int64(m.options.Poll/10) + 1))
 	return min(poll, r.Left+late)
 }
 
 // untilRetry is how long a waiter sleeps after its n-th failure in a row.
 func (m *Mutex) untilRetry(n int, err error) time.Duration {
-	pause := backoff(m.options.Poll/8, m.options.Poll, n)
+	pause := backoff(m.clock, m.options.Poll/8, m.options.Poll, n)
 	return max(pause, min(retryAfter(err), longestRetryAfter))
 }
 
 // untilRenewalRetry is how long a holder sleeps after its n-th failed renewal in
 // a row, when left remains of the lease: never so long that no time is left for
 // another try, and to the end once there is too little for one.
-func untilRenewalRetry(ttl time.Duration, n int, err error, left time.Duration) time.Duration {
+func untilRenewalRetry(c clock.Clock, ttl time.Duration, n int, err error, left time.Duration) time.Duration {
 	shortest := ttl / 60
-	pause := max(backoff(shortest, ttl/12, n), retryAfter(err))
+	pause := max(backoff(c, shortest, ttl/12, n), retryAfter(err))
 	switch {
 	case pause < left:
 		return pause
@@ -70,12 +69,12 @@ func untilRenewalRetry(ttl time.Duration, n int, err error, left time.Duration) 
 }
 
 // backoff doubles from first to most over n tries, with jitter.
-func backoff(first, most time.Duration, n int) time.Duration {
+func backoff(c clock.Clock, first, most time.Duration, n int) time.Duration {
 	d := first
 	for i := 1; i < n && d < most; i++ {
 		d *= 2
 	}
-	return clock.Jitter(min(d, most))
+	return clock.Jitter(c, min(d, most))
 }
 
 func retryAfter(err error) time.Duration {

@@ -47,7 +47,7 @@ func (l *Lease) keep(limit *deadline) {
 			return
 		default:
 			failures++
-			pause = untilRenewalRetry(l.ttl, failures, err, l.Remaining())
+			pause = untilRenewalRetry(l.mutex.clock, l.ttl, failures, err, l.Remaining())
 			l.mutex.log.Log(l.ctx, levelOf(failures), "renewal failed",
 				"token", l.token, "error", err, "remaining", l.Remaining(), "retry_in", pause)
 		}

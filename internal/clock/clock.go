@@ -16,7 +16,6 @@ package clock
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 )
 
@@ -31,6 +30,9 @@ type Clock interface {
 	NewTimer(d time.Duration) Timer
 	// WithTimeout is context.WithTimeout on this clock.
 	WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc)
+	// Int64N is rand.Int64N. Chance decides how long a contender waits, so it
+	// is the machine's own too: what a simulation did, it can do again.
+	Int64N(n int64) int64
 }
 
 // A Reading is one look at a clock. Only differences between two readings of
@@ -76,8 +78,8 @@ func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 
 // Jitter returns d, give or take 20 %, so that those who began to wait together do
 // not go on together.
-func Jitter(d time.Duration) time.Duration {
-	return d - d/5 + time.Duration(rand.Int64N(2*int64(d/5)+1))
+func Jitter(c Clock, d time.Duration) time.Duration {
+	return d - d/5 + time.Duration(c.Int64N(2*int64(d/5)+1))
 }
 
 // A Carrier is embedded, under an unexported name, by types that bring a

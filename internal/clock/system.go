@@ -2,6 +2,7 @@ package clock
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -28,6 +29,8 @@ func (system) NewTimer(d time.Duration) Timer { return timer{time.NewTimer(d)} }
 func (system) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(parent, d)
 }
+
+func (system) Int64N(n int64) int64 { return rand.Int64N(n) }
 
 type timer struct{ *time.Timer }
 

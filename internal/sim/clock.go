@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -211,3 +212,6 @@ func (m *Machine) WithTimeout(parent context.Context, d time.Duration) (context.
 		cancel(context.Canceled)
 	}
 }
+
+// Int64N implements clock.Clock.
+func (m *Machine) Int64N(n int64) int64 { return rand.Int64N(n) }
