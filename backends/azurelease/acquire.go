@@ -4,210 +4,242 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/internal/record"
 )
 
-const maxTries = 3 // blobs that one call takes its chance against
+const maxTries = 4 // blobs that one call takes its chance against
 
-// A title is the Proof of a Grant.
-type title struct {
-	rec  *record.Record
-	open bool // the acquisition itself is not confirmed
-}
+// errAgain: the blob is not as it was seen to be. Look again.
+var errAgain = errors.New("the blob is not as it was")
 
 // Acquire implements backends.Backend. It costs two requests when this process
 // knows the blob to be free, three when it has to read it, and four when it has to
 // create it.
 func (b *Backend) Acquire(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
-	if err := errors.Join(b.CheckName(name), c.Check(b.Limits())); err != nil {
+	if err := b.CheckName(name); err != nil {
 		return backends.Grant{}, err
 	}
-	s := b.memory.last(name)
-	if s == nil || !s.exists || s.leased || s.rec == nil {
-		var err error
-		if s, err = b.look(ctx, name); err != nil {
-			return backends.Grant{}, err
-		}
+	if err := c.Check(b.Limits()); err != nil {
+		return backends.Grant{}, err
 	}
-	for range maxTries {
-		var err error
-		if s, err = b.existing(ctx, name, s, c.Floor); err != nil {
-			return backends.Grant{}, err
-		}
-		if s.leased {
-			return backends.Grant{}, &backends.HeldError{Record: b.describe(s)}
-		}
-		if s.rec == nil {
-			return backends.Grant{}, s.foreign
-		}
-		g, stands, err := b.take(ctx, name, s, c)
-		if stands == nil {
-			return g, err
-		}
-		s = stands
-	}
-	return backends.Grant{}, &backends.RetryError{Err: fmt.Errorf("others wrote %d times meanwhile", maxTries)}
+	a := &acquisition{Backend: b, name: name, claim: c}
+	return a.run(ctx)
 }
 
-// existing returns s, or if that shows no blob, the one that it creates or finds:
-// a free record, which only later is taken like any other.
-func (b *Backend) existing(ctx context.Context, name string, s *sighting, floor backends.Token) (*sighting, error) {
-	if s.exists {
+// An acquisition is one call of Acquire.
+type acquisition struct {
+	*Backend
+	name   string
+	claim  backends.Claim
+	open   *title      // what may have been taken, or may yet be, by this call or an earlier one
+	denied azcore.ETag // of a blob whose lease was refused, though it may have seemed free
+}
+
+// run takes its chance against what it finds, a few times at most. With an error
+// comes the grant of what may have been taken.
+func (a *acquisition) run(ctx context.Context) (backends.Grant, error) {
+	s, err := a.known(ctx)
+	for tries := 1; err == nil; tries++ {
+		g, failed := a.try(ctx, s)
+		switch {
+		case failed == nil:
+			return g, nil
+		case !errors.Is(failed, errAgain):
+			err = failed
+		case tries == maxTries:
+			err = &backends.RetryError{Err: fmt.Errorf("%d tries: %w", maxTries, failed)}
+		default:
+			s, err = a.again(ctx, failed)
+		}
+	}
+	if a.open == nil {
+		return backends.Grant{}, err
+	}
+	return a.open.grant(a.name, a.open.base), err
+}
+
+// again looks at the blob after a try that failed. What may have come of that
+// try is from then on for held to find out.
+func (a *acquisition) again(ctx context.Context, failed error) (*sighting, error) {
+	s, err := a.look(ctx, a.name)
+	if err != nil {
+		return nil, fmt.Errorf("%w; then %w", failed, err)
+	}
+	a.open = nil
+	return s, nil
+}
+
+// known is what the blob is, as far as that is worth a try.
+func (a *acquisition) known(ctx context.Context) (*sighting, error) {
+	if s := a.memory.free(a.name); s != nil {
 		return s, nil
 	}
-	rec := &record.Record{State: record.Free, Token: b.memory.token(name, 0, floor, s.now), Nonce: record.NewNonce()}
+	return a.look(ctx, a.name)
+}
+
+// try starts a term on the blob of s, if nothing stands in the way.
+func (a *acquisition) try(ctx context.Context, s *sighting) (backends.Grant, error) {
+	switch {
+	case s.leased:
+		return backends.Grant{}, a.held(ctx, s)
+	case s.exists && s.rec == nil:
+		return backends.Grant{}, s.foreign
+	case s.exists && s.etag == a.denied:
+		// Azure may refuse a lease for up to a minute after the last one has
+		// run out, and somebody else may give back what he has just taken.
+		r := a.describe(s)
+		r.State = backends.Held
+		return backends.Grant{}, &backends.HeldError{Record: r}
+	}
+	return a.take(ctx, s)
+}
+
+// held is what becomes of a blob that is leased: it is settled first if it may be
+// this process that has leased it, without knowing.
+func (a *acquisition) held(ctx context.Context, s *sighting) error {
+	t := a.memory.candidate(a.name)
+	if t == nil {
+		return &backends.HeldError{Record: a.describe(s)}
+	}
+	a.open = t
+	if err := a.settle(ctx, a.name, s, t); err != nil && !errors.Is(err, backends.ErrLost) {
+		return fmt.Errorf("settle: %w", err)
+	}
+	a.open = nil
+	return errAgain
+}
+
+// take starts a new term on the blob of s.
+func (a *acquisition) take(ctx context.Context, s *sighting) (backends.Grant, error) {
+	t, err := a.newTitle(a.name, a.claim, s)
+	if err != nil {
+		return backends.Grant{}, err
+	}
+	a.open = t
+	if !s.exists {
+		if err := a.make(ctx, t); err != nil {
+			return backends.Grant{}, err
+		}
+	}
+	if err := a.lease(ctx, t); err != nil {
+		return backends.Grant{}, err
+	}
+	at, err := a.write(ctx, a.name, t.base, t.leaseID, t.rec)
+	if err != nil || !at.leased {
+		return backends.Grant{}, a.giveBack(ctx, at, t, err)
+	}
+	t.open = false
+	return t.grant(a.name, at.etag), nil
+}
+
+// make creates the blob, as free: a lease needs one.
+func (a *acquisition) make(ctx context.Context, t *title) error {
+	rec := t.placeholder()
 	data, err := rec.Encode()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	made, err := b.blobs.create(ctx, b.blobName(name), data)
-	if err == nil {
-		made.rec, made.at = rec, b.clock.Now().Mono
-		return b.memory.note(name, made), nil
+	s, err := a.blobs.create(ctx, a.blobName(a.name), data)
+	switch {
+	case err == nil:
+		s.rec = rec
+		t.base = a.note(a.name, s).etag
+		return nil
+	case refused(err) || unknown(err):
+		return fmt.Errorf("create: %w: %w", errAgain, err)
+	default:
+		return fmt.Errorf("create: %w", err)
 	}
-	if undecided(err) {
-		return nil, fmt.Errorf("create: %w", err)
-	}
-	found, lookErr := b.look(ctx, name)
-	if lookErr != nil {
-		return nil, fmt.Errorf("create: %w; then %w", err, lookErr)
-	}
-	if !found.exists {
-		return nil, fmt.Errorf("create: %w", err)
-	}
-	return found, nil
 }
 
-// take starts a new term on the blob of s. If that is refused it returns what
-// stands in its place.
-func (b *Backend) take(ctx context.Context, name string, s *sighting, c backends.Claim) (backends.Grant, *sighting, error) {
-	old := s.rec
-	token := b.memory.token(name, old.Token, c.Floor, s.now)
-	if token == 0 {
-		return backends.Grant{}, nil, fmt.Errorf("%w: no token is left above %d", backends.ErrForeign, backends.MaxToken)
-	}
-	rec := &record.Record{
-		State:  record.Held,
-		Token:  token,
-		Holder: c.Holder,
-		ID:     b.memory.takeID(name),
-		TTL:    c.TTL,
-		Nonce:  record.NewNonce(),
-		Done:   old.Done,
-		Meta:   maps.Clone(c.Meta),
-		Extra:  old.Extra,
-	}
-	if err := b.lease(ctx, name, s, rec); err != nil {
-		return b.notLeased(ctx, name, s, rec, err)
-	}
-	at, err := b.write(ctx, name, s, rec)
-	if err == nil {
-		return grant(name, at, &title{rec: rec}), nil, nil
-	}
-	// Nobody is given this term, whatever became of its record.
-	if released := b.blobs.release(ctx, b.blobName(name), rec.ID); released != nil && !final(released) {
-		return b.open(name, s, rec), nil, err
-	}
-	if errors.Is(err, errChanged) || errors.Is(err, errNoLease) {
-		stands, lookErr := b.look(ctx, name)
-		return backends.Grant{}, stands, lookErr
-	}
-	return backends.Grant{}, nil, err
-}
-
-// lease acquires the Azure lease. After an unknown outcome the same request goes
-// out once more: with the same ID it does no harm to repeat it.
-func (b *Backend) lease(ctx context.Context, name string, s *sighting, rec *record.Record) error {
-	err := b.blobs.acquire(ctx, b.blobName(name), rec.ID, rec.TTL, s.etag)
-	if err != nil && !final(err) && !undecided(err) && ctx.Err() == nil {
-		err = b.blobs.acquire(ctx, b.blobName(name), rec.ID, rec.TTL, s.etag)
-	}
-	if err != nil {
+// lease acquires the Azure lease, if the blob is still the one that was seen. The
+// same request may go out twice: under the same ID that is as good as once.
+func (a *acquisition) lease(ctx context.Context, t *title) error {
+	err := repeat(ctx, func() error {
+		return a.blobs.acquire(ctx, a.blobName(a.name), t.leaseID, t.rec.TTL, t.base)
+	})
+	switch {
+	case err == nil:
+		return nil
+	case matches(err, errLeased): // so it is not under this ID
+		a.open, a.denied = nil, t.base
+		return fmt.Errorf("acquire: %w: %w", errAgain, err)
+	case barred(err):
+		a.open = nil
+		return fmt.Errorf("acquire: %w", err)
+	case refused(err): // the look that follows tells whether that is true
+		a.memory.abandon(a.name, t)
+		return fmt.Errorf("acquire: %w: %w", errAgain, err)
+	default:
+		a.memory.abandon(a.name, t)
 		return fmt.Errorf("acquire: %w", err)
 	}
-	return nil
 }
 
-// notLeased is what take returns when the Azure lease was not, or not surely,
-// acquired. Its ID is kept: an attempt may still be under way.
-func (b *Backend) notLeased(ctx context.Context, name string, s *sighting, rec *record.Record, err error) (backends.Grant, *sighting, error) {
-	if !final(err) {
-		return b.open(name, s, rec), nil, err
+// giveBack frees a lease whose record was not written, or not to anybody's
+// knowledge: at is what stands there if that is known. It tries once, so that
+// others need not wait for it to run out.
+func (a *acquisition) giveBack(ctx context.Context, at *sighting, t *title, err error) error {
+	if at != nil && !at.leased {
+		a.open = nil
+		return fmt.Errorf("%w: the lease has ended meanwhile", errAgain)
 	}
-	b.memory.keepID(name, rec.ID)
-	stands, lookErr := b.look(ctx, name)
-	switch {
-	case lookErr != nil:
-		return backends.Grant{}, nil, lookErr
-	case errors.Is(err, errLeased) && !stands.leased && stands.etag == s.etag:
-		// Azure may say so for up to a minute after a lease has run out.
-		return backends.Grant{}, nil, &backends.HeldError{Record: b.describe(stands)}
+	a.memory.abandon(a.name, t)
+	released := a.blobs.release(ctx, a.blobName(a.name), t.leaseID)
+	if at == nil {
+		return err
 	}
-	return backends.Grant{}, stands, err
+	if released == nil || refused(released) {
+		a.open = nil
+	}
+	return fmt.Errorf("%w: %w", errAgain, err)
 }
 
-// open is the grant that comes with an error: the ID may be, or come to be,
-// acquired. Release frees it; the next Acquire uses it.
-func (b *Backend) open(name string, s *sighting, rec *record.Record) backends.Grant {
-	b.memory.keepID(name, rec.ID)
-	return grant(name, s, &title{rec: rec, open: true})
-}
+// errRefused: the write was not applied and will not be.
+var errRefused = errors.New("the record has changed")
 
-// write puts the record of a term into the blob of s, under the lease, and
-// answers once it is known what became of it. errChanged and errNoLease are
-// refusals; after any other error it is unknown.
-func (b *Backend) write(ctx context.Context, name string, s *sighting, rec *record.Record) (*sighting, error) {
+// write puts rec into the blob with this ETag, under a lease if id is not "", and
+// answers once it is known what became of it: with the own record as it stands; or
+// with what stands in its place, and errRefused. After any other error it is
+// unknown.
+func (b *Backend) write(ctx context.Context, name string, etag azcore.ETag, id string, rec *record.Record) (*sighting, error) {
 	data, err := rec.Encode()
 	if err != nil {
 		return nil, err
 	}
 	for range 2 { // the same bytes, twice at most
-		var at *sighting
-		at, err = b.blobs.write(ctx, b.blobName(name), s.etag, rec.ID, data)
+		var s *sighting
+		s, err = b.blobs.write(ctx, b.blobName(name), etag, id, data)
 		if err == nil {
-			at.rec, at.leased, at.at = rec, true, b.clock.Now().Mono
-			return b.memory.note(name, at), nil
+			s.rec, s.leased = rec, id != ""
+			return b.note(name, s), nil
 		}
 		err = fmt.Errorf("write: %w", err)
-		if undecided(err) {
+		if barred(err) || busy(err) {
 			return nil, err
 		}
-		found, lookErr := b.look(ctx, name)
+		found, failed := b.look(ctx, name)
 		switch {
-		case lookErr != nil:
-			return nil, fmt.Errorf("%w; then %w", err, lookErr)
-		case found.record().Nonce == rec.Nonce && found.leased:
+		case failed != nil:
+			return nil, fmt.Errorf("%w; then %w", err, failed)
+		case found.record().Nonce == rec.Nonce:
 			return found, nil
-		case found.etag != s.etag:
-			return nil, fmt.Errorf("write: %w", errChanged)
-		case errors.Is(err, errNoLease):
-			return nil, err
+		case found.etag != etag || matches(err, errNoLease, errBroken, errLeased):
+			return found, fmt.Errorf("%w: %w", errRefused, err)
 		}
 	}
 	return nil, err
 }
 
-// final reports whether Azure has refused the request for good.
-func final(err error) bool {
-	return errors.Is(err, errChanged) || errors.Is(err, errGone) || errors.Is(err, errLeased) || errors.Is(err, errNoLease) ||
-		errors.Is(err, backends.ErrDenied) || errors.Is(err, backends.ErrNoContainer) || errors.Is(err, backends.ErrUnsupported) ||
-		errors.Is(err, backends.ErrForeign)
-}
-
-// undecided reports whether reading the blob back would tell nothing.
-func undecided(err error) bool {
-	var retry *backends.RetryError
-	return errors.As(err, &retry) || errors.Is(err, backends.ErrDenied) || errors.Is(err, backends.ErrNoContainer) ||
-		errors.Is(err, backends.ErrUnsupported) || errors.Is(err, backends.ErrForeign)
-}
-
-func grant(name string, at *sighting, t *title) backends.Grant {
-	r := t.rec
-	return backends.Grant{
-		Name: name, Holder: r.Holder, ID: r.ID, Token: r.Token, TTL: r.TTL,
-		Version: string(at.etag), Done: r.Done, Proof: t,
+// repeat asks a second time if it is unknown what became of the first.
+func repeat(ctx context.Context, ask func() error) error {
+	err := ask()
+	if unknown(err) && ctx.Err() == nil {
+		err = ask()
 	}
+	return err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -50,39 +48,19 @@ func New(c *container.Client, o *Options) (*Backend, error) {
 	if o != nil {
 		options = *o
 	}
-	if err := checkURL(c.URL()); err != nil {
-		return nil, fmt.Errorf("azurelease: %w", err)
+	remedy, err := checkURL(c.URL())
+	if err == nil {
+		err = checkPrefix(options.Prefix)
 	}
-	if err := checkPrefix(options.Prefix); err != nil {
-		return nil, fmt.Errorf("azurelease: %w", err)
-	}
-	return &Backend{blobs: &blobs{c}, prefix: options.Prefix, create: options.Create, clock: clock.System}, nil
-}
-
-// checkURL refuses a read-only replica: leases mean nothing there.
-func checkURL(raw string) error {
-	u, err := url.Parse(raw)
 	if err != nil {
-		return errors.New("the URL of the container client is malformed") // it may hold a SAS
+		return nil, fmt.Errorf("azurelease: %w", err)
 	}
-	account, _, _ := strings.Cut(u.Hostname(), ".")
-	if strings.HasSuffix(account, "-secondary") {
-		return fmt.Errorf("host %s is the read-only secondary of an account: leases need the primary", u.Hostname())
-	}
-	return nil
-}
-
-func checkPrefix(prefix string) error {
-	if prefix == "" {
-		return nil
-	}
-	if !strings.HasSuffix(prefix, "/") {
-		return fmt.Errorf("prefix %q does not end in \"/\"", prefix)
-	}
-	if err := checkBlobName(strings.TrimSuffix(prefix, "/")); err != nil {
-		return fmt.Errorf("prefix %q: %w", prefix, err)
-	}
-	return nil
+	return &Backend{
+		blobs:  &blobs{container: c, remedy: remedy},
+		prefix: options.Prefix,
+		create: options.Create,
+		clock:  clock.System,
+	}, nil
 }
 
 // Limits implements backends.Backend.
@@ -95,57 +73,26 @@ func (b *Backend) Limits() backends.Limits {
 	}
 }
 
-// CheckName implements backends.NameChecker. Beside what backends.CheckName
-// demands, it refuses names that Azure would change, or that are several
-// spellings of one on some accounts.
-func (b *Backend) CheckName(name string) error {
-	if err := backends.CheckName(name); err != nil {
-		return err
-	}
-	if err := checkBlobName(b.prefix + name); err != nil {
-		return fmt.Errorf("lease name %.40q: %w", name, err)
-	}
-	return nil
-}
-
-const maxSegments = 254
-
-func checkBlobName(name string) error {
-	if len(name) > backends.MaxName {
-		return fmt.Errorf("with its prefix it has %d bytes: at most %d are allowed", len(name), backends.MaxName)
-	}
-	if strings.Contains(name, `\`) {
-		return errors.New(`it has a \, which Azure takes for a /`)
-	}
-	segments := strings.Split(name, "/")
-	if len(segments) > maxSegments {
-		return fmt.Errorf("it has %d parts between slashes: at most %d are allowed", len(segments), maxSegments)
-	}
-	for _, s := range segments {
-		switch {
-		case s == "":
-			return errors.New("it has an empty part before, between or after its slashes")
-		case strings.HasSuffix(s, "."):
-			return errors.New("a part of it ends in a dot, which Azure drops")
-		}
-	}
-	return nil
-}
-
 func (b *Backend) blobName(name string) string { return b.prefix + name }
 
 // look reads the blob, and creates its container if it is missing and that was
 // asked for.
 func (b *Backend) look(ctx context.Context, name string) (*sighting, error) {
-	s, err := b.blobs.get(ctx, b.blobName(name))
+	last := b.memory.last(name)
+	s, err := b.blobs.get(ctx, b.blobName(name), last)
 	if errors.Is(err, backends.ErrNoContainer) && b.create {
 		if err = b.blobs.createContainer(ctx); err == nil {
-			s, err = b.blobs.get(ctx, b.blobName(name))
+			s, err = b.blobs.get(ctx, b.blobName(name), last)
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read: %w", err)
 	}
+	return b.note(name, s), nil
+}
+
+// note remembers what an answer showed.
+func (b *Backend) note(name string, s *sighting) *sighting {
 	s.at = b.clock.Now().Mono
-	return b.memory.note(name, s), nil
+	return b.memory.note(name, s)
 }

@@ -1,15 +1,11 @@
 package azurelease
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -18,13 +14,16 @@ import (
 	"github.com/bloblease/bloblease/backends"
 )
 
-// What Azure says of a condition or a lease. All of these mean that the request
-// had no effect; but see Backend.write for why that is not the last word.
+// What Azure says of a condition or a lease. By all of these it refuses a request
+// for good; see Backend.write and Backend.refused for why even that may not be the
+// last word.
 var (
 	errChanged = errors.New("the blob has changed")       // If-Match or If-None-Match does not hold
+	errExists  = errors.New("the blob exists")            // and was to be created
 	errGone    = errors.New("the blob does not exist")    //
-	errLeased  = errors.New("the blob is leased")         // by another lease ID
+	errLeased  = errors.New("the blob is leased")         // under another lease ID
 	errNoLease = errors.New("this lease is not in force") // the own lease ID does not hold it
+	errBroken  = errors.New("the lease was broken")       // the own, by an operator
 )
 
 // An azureError is an answer that is no success, in one line. It keeps nothing of
@@ -32,141 +31,160 @@ var (
 type azureError struct {
 	status int
 	code   string
-	means  error // one of the above or of package backends; nil if the outcome is unknown
-	absent bool  // the blob does not exist, its container does
-	date   time.Time
+	means  error     // one of the above or of package backends; nil if the outcome is unknown
+	date   time.Time // of the answer
 }
 
 func (e *azureError) Error() string {
-	said := fmt.Sprintf("Azure answers %d %s", e.status, e.code)
 	if e.means == nil {
-		return said
+		return fmt.Sprintf("Azure answers %d %s", e.status, e.code)
 	}
-	return fmt.Sprintf("%v (%s)", e.means, said)
+	return fmt.Sprintf("%v (Azure answers %d %s)", e.means, e.status, e.code)
 }
 
 func (e *azureError) Unwrap() error { return e.means }
 
 // explain turns an error of the SDK into one of ours: one line, typed, and
 // without secrets.
-func explain(err error) error {
+func (b *blobs) explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	var response *azcore.ResponseError
-	if errors.As(err, &response) {
-		return answered(response)
+	if !errors.As(err, &response) {
+		return unanswered(err)
 	}
-	return unanswered(err)
+	var header http.Header
+	if response.RawResponse != nil {
+		header = response.RawResponse.Header
+	}
+	return b.answered(response.StatusCode, response.ErrorCode, header)
 }
 
-// answered explains an answer by its status first and its code second.
-func answered(r *azcore.ResponseError) error {
-	e := &azureError{status: r.StatusCode, code: r.ErrorCode}
-	var header http.Header
-	if r.RawResponse != nil {
-		header = r.RawResponse.Header
+var codeForm = regexp.MustCompile(`^[A-Za-z0-9]{1,80}$`)
+
+// answered explains an answer by its status and its code. Neither the SDK nor
+// whoever gave the answer is trusted to give a code that is fit to print.
+func (b *blobs) answered(status int, code string, header http.Header) error {
+	e := &azureError{status: status, code: code, means: meaning(status, bloberror.Code(code))}
+	if !codeForm.MatchString(code) {
+		e.code = http.StatusText(status)
+	}
+	if e.means == backends.ErrNoContainer {
+		e.means = fmt.Errorf("%w: make it with `%s`, or set Options.Create", e.means, b.remedy)
 	}
 	e.date, _ = http.ParseTime(header.Get("Date"))
-	if e.code == "" {
-		e.code = http.StatusText(e.status)
-	}
-	switch e.status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		e.means = backends.ErrDenied
-	case http.StatusNotFound:
-		e.means = errGone
-		if bloberror.Code(e.code) == bloberror.ContainerNotFound {
-			e.means = fmt.Errorf("%w: make it with `az storage container create --name CONTAINER --account-name ACCOUNT`, or set Options.Create", backends.ErrNoContainer)
-		}
-		e.absent = e.means == errGone
-	case http.StatusConflict, http.StatusPreconditionFailed:
-		e.means = refused(bloberror.Code(e.code), e.status)
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		return &backends.RetryError{After: retryAfter(header), Err: e}
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		e.means = backends.ErrUnsupported
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		e.means = backends.ErrUnsupported
 	}
 	return e
 }
 
-// refused tells apart what 409 and 412 stand for. Codes that are not known leave
-// the outcome unknown.
-func refused(code bloberror.Code, status int) error {
-	switch code {
-	case bloberror.LeaseAlreadyPresent, bloberror.LeaseIsBreakingAndCannotBeAcquired, bloberror.LeaseIDMissing:
-		return errLeased
-	case bloberror.LeaseIDMismatchWithLeaseOperation, bloberror.LeaseIDMismatchWithBlobOperation,
-		bloberror.LeaseIsBrokenAndCannotBeRenewed, bloberror.LeaseLost, bloberror.LeaseAlreadyBroken,
-		bloberror.LeaseNotPresentWithLeaseOperation, bloberror.LeaseNotPresentWithBlobOperation,
-		bloberror.LeaseIsBreakingAndCannotBeChanged:
-		return errNoLease
-	case bloberror.BlobAlreadyExists:
-		return errChanged
-	case bloberror.InvalidBlobType:
-		return fmt.Errorf("%w: the blob is no block blob", backends.ErrForeign)
-	case bloberror.BlobImmutableDueToPolicy:
-		return fmt.Errorf("%w: the container keeps its blobs from being changed", backends.ErrUnsupported)
-	case bloberror.ContainerBeingDeleted, bloberror.ContainerDisabled:
-		return backends.ErrNoContainer
+// meanings are those of the codes that Azure documents. What is not here means
+// what its status says. The doc of package fakestore/azure tells when Azure gives
+// the codes of leases.
+var meanings = map[bloberror.Code]error{
+	bloberror.ConditionNotMet:       errChanged,
+	bloberror.TargetConditionNotMet: errChanged,
+	bloberror.BlobAlreadyExists:     errExists,
+	bloberror.ResourceAlreadyExists: errExists,
+	bloberror.BlobNotFound:          errGone,
+
+	bloberror.LeaseAlreadyPresent:                errLeased,
+	bloberror.LeaseIsBreakingAndCannotBeAcquired: errLeased,
+	bloberror.LeaseIDMissing:                     errLeased,
+
+	bloberror.LeaseIDMismatchWithLeaseOperation: errNoLease,
+	bloberror.LeaseIDMismatchWithBlobOperation:  errNoLease,
+	bloberror.LeaseNotPresentWithLeaseOperation: errNoLease,
+	bloberror.LeaseNotPresentWithBlobOperation:  errNoLease,
+	bloberror.LeaseAlreadyBroken:                errNoLease,
+	bloberror.LeaseLost:                         errNoLease,
+	bloberror.LeaseIsBrokenAndCannotBeRenewed:   errBroken,
+	bloberror.LeaseIsBreakingAndCannotBeChanged: errBroken,
+
+	bloberror.ContainerNotFound:     backends.ErrNoContainer,
+	bloberror.ContainerBeingDeleted: backends.ErrNoContainer,
+	bloberror.ContainerDisabled:     backends.ErrDenied,
+
+	bloberror.InvalidBlobType:                     foreign("the blob is no block blob"),
+	bloberror.ResourceTypeMismatch:                foreign("it is a directory"),
+	bloberror.BlobArchived:                        unsupported("the blob was moved to the archive tier"),
+	bloberror.BlobBeingRehydrated:                 unsupported("the blob was moved to the archive tier"),
+	bloberror.BlobImmutableDueToPolicy:            unsupported("a policy keeps the blobs of this container from being changed"),
+	bloberror.UnauthorizedBlobOverwrite:           backends.ErrDenied,
+	"BlobTypeNotSupported":                        unsupported("this account has no block blobs"),
+	bloberror.FeatureVersionMismatch:              backends.ErrUnsupported,
+	bloberror.BlobUsesCustomerSpecifiedEncryption: backends.ErrDenied,
+	"OperationNotSupportedOnSecondary":            unsupported("this is the read-only secondary of the account"),
+}
+
+func foreign(why string) error     { return fmt.Errorf("%w: %s", backends.ErrForeign, why) }
+func unsupported(why string) error { return fmt.Errorf("%w: %s", backends.ErrUnsupported, why) }
+
+// meaning is nil if it stays unknown what became of the request. A 404 without a
+// code of Azure's may be a proxy's.
+func meaning(status int, code bloberror.Code) error {
+	server := status >= http.StatusInternalServerError && status != http.StatusNotImplemented
+	if status < http.StatusMultipleChoices || server || status == http.StatusTooManyRequests {
+		return nil
 	}
-	if status == http.StatusPreconditionFailed { // ConditionNotMet, TargetConditionNotMet, …
+	if m, ok := meanings[code]; ok {
+		return m
+	}
+	switch status {
+	case http.StatusPreconditionFailed:
 		return errChanged
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		return backends.ErrDenied
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusLengthRequired,
+		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return backends.ErrUnsupported
 	}
 	return nil
 }
 
+const longestRetryAfter = 24 * 60 * 60 // seconds; more is a mistake
+
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil || seconds < 0 || seconds > 24*60*60 {
+	if err != nil || seconds < 0 || seconds > longestRetryAfter {
 		return 0
 	}
 	return time.Duration(seconds) * time.Second
 }
 
-// A plainError is an error without an answer, cleaned of URLs and secrets. It
-// keeps of its causes only those that a caller may ask for.
-type plainError struct {
-	text   string
-	causes []error
-}
-
-func (e *plainError) Error() string   { return e.text }
-func (e *plainError) Unwrap() []error { return e.causes }
-
-func unanswered(err error) error {
-	for u := (*url.Error)(nil); errors.As(err, &u); { // it prints the URL, with a SAS
-		err = u.Err
-	}
-	e := &plainError{text: clean(err.Error())}
-	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, cause) {
-			e.causes = append(e.causes, cause)
+// matches reports whether err is one of these.
+func matches(err error, these ...error) bool {
+	for _, e := range these {
+		if errors.Is(err, e) {
+			return true
 		}
 	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		e.causes = append(e.causes, dns)
-	}
-	return e
+	return false
 }
 
-var (
-	urls    = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://\S+`)
-	secrets = regexp.MustCompile(`(?i)\b(sig|sv|se|skoid|authorization|accountkey|sharedaccesssignature|bearer|sharedkey)\s*[=: ]\s*\S+`)
-)
-
-const longestText = 300
-
-// clean makes one short line of text, without URLs and what looks like a secret.
-func clean(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	text = urls.ReplaceAllString(text, "URL")
-	text = secrets.ReplaceAllString(text, "$1=…")
-	if len(text) > longestText {
-		text = strings.ToValidUTF8(text[:longestText], "") + "…"
-	}
-	return text
+// refused reports whether Azure said no because of what the blob, or its lease,
+// is. Reading the blob tells more.
+func refused(err error) bool {
+	return matches(err, errChanged, errExists, errGone, errLeased, errNoLease, errBroken)
 }
+
+// barred reports whether Azure said no for a reason that lies not in the blob's
+// state: asking again, or reading it, would tell nothing.
+func barred(err error) bool {
+	return matches(err, backends.ErrDenied, backends.ErrNoContainer, backends.ErrUnsupported, backends.ErrForeign)
+}
+
+// busy reports whether Azure asks to wait. Then it has decided nothing, or does
+// not tell what.
+func busy(err error) bool {
+	var retry *backends.RetryError
+	return errors.As(err, &retry)
+}
+
+// unknown reports whether a request may have had its effect, and asking again at
+// once may tell.
+func unknown(err error) bool { return err != nil && !refused(err) && !barred(err) && !busy(err) }

@@ -3,6 +3,7 @@ package azurelease
 import (
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 )
 
 const (
-	maxKnown = 4096 // names whose last sighting is remembered
-	maxOpen  = 16   // lease IDs of unknown fate that are remembered for each name
+	maxKnown     = 4096 // names whose last sighting is remembered
+	maxAbandoned = 16   // unsettled acquisitions that are remembered for each name
 )
 
 // A sighting is what one answer showed of a blob. It is never changed once it is
@@ -28,7 +29,7 @@ type sighting struct {
 	foreign  error          // why it is none
 	now      time.Time      // Azure's clock when it answered
 	at       time.Duration  // monotonic, after the answer
-	first    time.Duration  // monotonic, after the answer that first showed this ETag
+	since    time.Duration  // monotonic, after the answer since which it is known to be so
 }
 
 // record returns what the blob holds; a blank record if that is none.
@@ -39,6 +40,9 @@ func (s *sighting) record() *record.Record {
 	return s.rec
 }
 
+// free reports whether s shows a lease that may be acquired right away.
+func (s *sighting) free() bool { return s.exists && !s.leased && s.rec != nil }
+
 // A memory is what this process knows of the blobs of one container. Forgetting
 // costs time or a request, never safety.
 type memory struct {
@@ -47,87 +51,140 @@ type memory struct {
 }
 
 type known struct {
-	last    *sighting
-	highest backends.Token // of all tokens seen or tried
-	open    []string       // lease IDs that may still be acquired, for nobody
+	last      *sighting
+	highest   backends.Token // of all tokens seen or tried
+	abandoned []*title       // acquisitions whose outcome is open, and whose token nobody was given
 }
 
-// of runs f on what is known of name, under the lock.
-func (m *memory) of(name string, f func(*known)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// of returns what is known of name. The caller has locked mu.
+func (m *memory) of(name string) *known {
 	k := m.names[name]
 	if k == nil {
+		m.forgetOne()
 		if m.names == nil {
 			m.names = make(map[string]*known)
-		}
-		for other := range m.names { // make room, if there is none
-			if len(m.names) < maxKnown {
-				break
-			}
-			delete(m.names, other)
 		}
 		k = &known{}
 		m.names[name] = k
 	}
-	f(k)
+	return k
+}
+
+// forgetOne makes room, if there is none, by dropping any name.
+func (m *memory) forgetOne() {
+	if len(m.names) < maxKnown {
+		return
+	}
+	for name := range m.names {
+		delete(m.names, name)
+		return
+	}
 }
 
 // note remembers s.
 func (m *memory) note(name string, s *sighting) *sighting {
-	m.of(name, func(k *known) {
-		s.first = s.at
-		if k.last != nil && k.last.exists == s.exists && k.last.etag == s.etag {
-			s.first = k.last.first
-		}
-		k.last = s
-		k.highest = max(k.highest, s.record().Token)
-	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.of(name)
+	s.since = s.at
+	if k.last != nil && k.last.exists == s.exists && k.last.etag == s.etag {
+		s.since = k.last.since
+	}
+	k.last = s
+	k.highest = max(k.highest, s.record().Token)
+	k.abandoned = slices.DeleteFunc(k.abandoned, func(t *title) bool { return !t.touches(s) })
 	return s
 }
 
-func (m *memory) last(name string) (s *sighting) {
-	m.of(name, func(k *known) { s = k.last })
-	return s
+// last returns the latest sighting of name, or nil.
+func (m *memory) last(name string) *sighting {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of(name).last
 }
 
-// token picks a token above all that were seen or tried.
-func (m *memory) token(name string, prev, floor backends.Token, now time.Time) (t backends.Token) {
-	m.of(name, func(k *known) {
-		t = record.NextToken(prev, max(floor, k.highest+1), now)
-		k.highest = max(k.highest, t)
-	})
+// free returns the latest sighting of name if it is of a free lease, and nobody
+// here may have taken it since without knowing; else nil.
+func (m *memory) free(name string) *sighting {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.of(name)
+	if k.last == nil || !k.last.free() || len(k.abandoned) > 0 {
+		return nil
+	}
+	return k.last
+}
+
+// renewed notes that the term of g was renewed at this time: that leaves no
+// trace in the blob.
+func (m *memory) renewed(g backends.Grant, at time.Duration) {
+	m.change(g, func(s *sighting) { s.since = at })
+}
+
+// released notes that the term of g has left its blob free.
+func (m *memory) released(g backends.Grant) {
+	m.change(g, func(s *sighting) { s.leased = false })
+}
+
+// change replaces the latest sighting, if it is of the term of g.
+func (m *memory) change(g backends.Grant, f func(*sighting)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.of(g.Name)
+	if k.last == nil || k.last.record().ID != g.ID {
+		return
+	}
+	s := *k.last
+	f(&s)
+	k.last = &s
+}
+
+// token picks a token above all that were seen or tried. It is 0 if there is
+// none.
+func (m *memory) token(name string, prev, floor backends.Token, now time.Time) backends.Token {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.of(name)
+	t := record.NextToken(prev, max(floor, k.highest+1), now)
+	k.highest = max(k.highest, t)
 	return t
 }
 
-// takeID returns a lease ID that no other campaign uses: one whose acquisition
-// was never settled, or a fresh one.
-func (m *memory) takeID(name string) (id string) {
-	m.of(name, func(k *known) {
-		if n := len(k.open); n > 0 {
-			id, k.open = k.open[n-1], k.open[:n-1]
-		}
-	})
-	if id == "" {
-		id = newID()
+// abandon remembers an acquisition whose outcome is open.
+func (m *memory) abandon(name string, t *title) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.of(name)
+	if slices.Contains(k.abandoned, t) {
+		return
 	}
-	return id
+	if len(k.abandoned) == maxAbandoned {
+		k.abandoned = slices.Delete(k.abandoned, 0, 1)
+	}
+	k.abandoned = append(k.abandoned, t)
 }
 
-// keepID hands an ID back whose acquisition was not settled. Once a term was
-// granted under an ID, or it was given back to Azure, it is never used again.
-func (m *memory) keepID(name, id string) {
-	m.of(name, func(k *known) {
-		if len(k.open) == maxOpen {
-			k.open = k.open[1:]
-		}
-		k.open = append(k.open, id)
-	})
+// settled forgets an acquisition whose outcome is known.
+func (m *memory) settled(name string, t *title) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.of(name)
+	k.abandoned = slices.DeleteFunc(k.abandoned, func(other *title) bool { return other == t })
 }
 
-// newID returns a random UUID in lower case, the only form that all of Azure
+// candidate returns an abandoned acquisition that may be why the blob is leased.
+func (m *memory) candidate(name string) *title {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.of(name); len(k.abandoned) > 0 {
+		return k.abandoned[len(k.abandoned)-1]
+	}
+	return nil
+}
+
+// newLeaseID returns a random UUID in lower case, the only form that all of Azure
 // compares alike.
-func newID() string {
+func newLeaseID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails, says its doc
 	b[6] = b[6]&0x0f | 0x40

@@ -2,7 +2,6 @@ package azurelease
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -10,14 +9,6 @@ import (
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/internal/record"
 )
-
-func titleOf(g backends.Grant) (*title, error) {
-	t, ok := g.Proof.(*title)
-	if !ok {
-		return nil, fmt.Errorf("%w: the grant of %q is not from this kind of backend", backends.ErrLost, g.Name)
-	}
-	return t, nil
-}
 
 // Renew implements backends.Backend, in one request: the renewal of the Azure
 // lease, which leaves the blob as it is.
@@ -29,25 +20,48 @@ func (b *Backend) Renew(ctx context.Context, g backends.Grant) (backends.Grant, 
 	if t.open {
 		return g, fmt.Errorf("%w: it was never granted", backends.ErrLost)
 	}
-	err = b.blobs.renew(ctx, b.blobName(g.Name), g.ID)
-	switch {
-	case err == nil:
-		return g, nil
-	case errors.Is(err, errNoLease), errors.Is(err, errGone), errors.Is(err, backends.ErrNoContainer):
-		return g, b.lost(ctx, g, err)
-	default:
+	err = b.renew(ctx, g, t)
+	if err != nil {
 		return g, fmt.Errorf("renew: %w", err)
 	}
+	b.memory.renewed(g, b.clock.Now().Mono)
+	return g, nil
 }
 
-// lost names the holder that has come instead, if there is one to be seen.
-func (b *Backend) lost(ctx context.Context, g backends.Grant, err error) error {
-	s, lookErr := b.look(ctx, g.Name)
+// renew renews the Azure lease. If Azure does not know it any more, the blob is
+// read before that is believed: if by the record nobody else has come, it asks
+// once more. A lease that is over gives ErrLost.
+func (b *Backend) renew(ctx context.Context, g backends.Grant, t *title) error {
+	ask := func() error { return b.blobs.renew(ctx, b.blobName(g.Name), t.leaseID) }
+	err := repeat(ctx, ask)
 	switch {
-	case lookErr != nil || !s.leased || s.rec == nil || s.rec.ID == g.ID:
-		return fmt.Errorf("%w: %w", backends.ErrLost, err)
+	case !refused(err):
+		return err
+	case matches(err, errBroken): // the answer says all, and there is no time to lose
+		return t.lost(&sighting{exists: true}, err)
+	}
+	s, failed := b.look(ctx, g.Name)
+	if failed != nil {
+		return fmt.Errorf("%w; then %w", err, failed)
+	}
+	if s.leased && s.record().ID == g.ID {
+		if err = repeat(ctx, ask); !refused(err) {
+			return err
+		}
+	}
+	return t.lost(s, err)
+}
+
+// lost says that the term is over, and to whom, if that is to be seen.
+func (t *title) lost(s *sighting, err error) error {
+	t.over.Store(true)
+	switch r := s.record(); {
+	case !s.exists:
+		return fmt.Errorf("%w: the blob was deleted: %w", backends.ErrLost, err)
+	case s.leased && r.ID != "" && r.ID != t.rec.ID:
+		return fmt.Errorf("%w to %q with token %d: %w", backends.ErrLost, r.Holder, r.Token, err)
 	default:
-		return fmt.Errorf("%w to %q with token %d: %w", backends.ErrLost, s.rec.Holder, s.rec.Token, err)
+		return fmt.Errorf("%w: %w", backends.ErrLost, err)
 	}
 }
 
@@ -63,88 +77,65 @@ func (b *Backend) Release(ctx context.Context, g backends.Grant) error {
 		return err
 	}
 	if t.open {
-		return b.settle(ctx, g, t)
+		return b.settle(ctx, g.Name, nil, t)
 	}
 	if g.Done != "" && g.Done != t.rec.Done {
 		if err := b.recordDone(ctx, g, t); err != nil {
 			return err
 		}
 	}
-	return b.free(ctx, g)
+	return b.free(ctx, g, t)
 }
 
-// recordDone writes g.Done into the record.
+// recordDone writes g.Done into the record. An edit by somebody who knows the
+// lease is not the end of the term: it is kept.
 func (b *Backend) recordDone(ctx context.Context, g backends.Grant, t *title) error {
-	next := *t.rec
-	next.Done, next.Nonce = g.Done, t.doneNonce()
-	_, err := b.write(ctx, g.Name, &sighting{exists: true, etag: azcore.ETag(g.Version)}, &next)
-	if errors.Is(err, errChanged) || errors.Is(err, errNoLease) || errors.Is(err, errGone) {
-		return b.lost(ctx, g, err)
+	etag, rec := azcore.ETag(g.Version), t.rec
+	for range maxTries {
+		next := *t.rec
+		next.Extra, next.Done, next.Nonce = rec.Extra, g.Done, record.NewNonce()
+		at, err := b.write(ctx, g.Name, etag, t.leaseID, &next)
+		switch {
+		case err == nil:
+			return nil
+		case !matches(err, errRefused):
+			return err
+		case at.record().ID == g.ID && at.rec.Done == g.Done:
+			return nil // by an earlier attempt
+		case at.record().ID != g.ID || !at.leased || at.etag == etag:
+			return t.lost(at, err)
+		}
+		etag, rec = at.etag, at.rec
 	}
-	return err
+	return &backends.RetryError{Err: fmt.Errorf("others wrote %d times meanwhile", maxTries)}
 }
-
-// doneNonce is the same for each attempt to record, so that a later one knows
-// what an earlier one has written.
-func (t *title) doneNonce() string { return t.rec.Nonce[:16] + t.rec.ID[:8] + "00000000" }
 
 // free releases the Azure lease. That Azure does not know it any more may be this
 // request's own doing, or that of an earlier one whose answer was lost: as long as
-// the blob is as this term left it, nobody has held it since.
-func (b *Backend) free(ctx context.Context, g backends.Grant) error {
-	err := b.blobs.release(ctx, b.blobName(g.Name), g.ID)
-	switch {
-	case err == nil:
-		b.noteFree(g)
-		return nil
-	case errors.Is(err, errGone):
-		return nil
-	case !errors.Is(err, errNoLease):
-		return fmt.Errorf("release: %w", err)
-	}
-	s, lookErr := b.look(ctx, g.Name)
-	switch {
-	case lookErr != nil:
-		return fmt.Errorf("release: %w; then %w", err, lookErr)
-	case !s.exists, s.record().ID == g.ID && !s.leased:
-		return nil
-	default:
-		return b.lost(ctx, g, err)
-	}
-}
-
-// noteFree remembers that the blob is free, for the next Acquire.
-func (b *Backend) noteFree(g backends.Grant) {
-	b.memory.of(g.Name, func(k *known) {
-		if k.last != nil && k.last.record().ID == g.ID {
-			s := *k.last
-			s.leased = false
-			k.last = &s
+// the record is that of this term, nobody has held the lease since.
+func (b *Backend) free(ctx context.Context, g backends.Grant, t *title) error {
+	ask := func() error { return b.blobs.release(ctx, b.blobName(g.Name), t.leaseID) }
+	var s *sighting
+	err := repeat(ctx, ask)
+	for range 2 {
+		switch {
+		case err == nil:
+			b.memory.released(g)
+			return nil
+		case !refused(err):
+			return fmt.Errorf("release: %w", err)
 		}
-	})
-}
-
-// settle frees what an Acquire that failed may have taken. It first writes the
-// record of the free blob anew: if that succeeds, nothing was taken, and what is
-// under way can take nothing any more, since it is bound to the old ETag.
-func (b *Backend) settle(ctx context.Context, g backends.Grant, t *title) error {
-	rec := *t.rec
-	rec.State, rec.ID, rec.Nonce = record.Free, "", record.NewNonce()
-	data, err := rec.Encode()
-	if err != nil {
-		return err
+		var failed error
+		if s, failed = b.look(ctx, g.Name); failed != nil {
+			return fmt.Errorf("release: %w; then %w", err, failed)
+		}
+		switch ours := s.record().ID == g.ID; {
+		case ours && !s.leased:
+			return nil
+		case !ours:
+			return t.lost(s, fmt.Errorf("release: %w", err))
+		}
+		err = repeat(ctx, ask)
 	}
-	_, err = b.blobs.write(ctx, b.blobName(g.Name), azcore.ETag(g.Version), "", data)
-	if err == nil {
-		return nil
-	}
-	err = b.blobs.release(ctx, b.blobName(g.Name), g.ID)
-	switch {
-	case err == nil, errors.Is(err, errGone):
-		return nil
-	case errors.Is(err, errNoLease):
-		return fmt.Errorf("%w: nothing was taken", backends.ErrLost)
-	default:
-		return fmt.Errorf("release: %w", err)
-	}
+	return t.lost(s, fmt.Errorf("release: %w", err))
 }
