@@ -1,0 +1,90 @@
+package azurelease
+
+import (
+	"fmt"
+	"maps"
+	"sync/atomic"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/internal/record"
+)
+
+// A title is the Proof of a Grant: one acquisition, and the term if it came to
+// one.
+type title struct {
+	leaseID string         // of this acquisition only; nobody else knows it
+	rec     *record.Record // what it writes, or has written
+	base    azcore.ETag    // of the blob as it found it, or made it; "" if that is not known
+	settled string         // the nonce of the record that settles it
+	open    bool           // the term was not granted
+	over    atomic.Bool    // Azure has said that it is over
+}
+
+// newTitle prepares a term on the blob of s.
+func (b *Backend) newTitle(name string, c backends.Claim, s *sighting) (*title, error) {
+	old := s.record()
+	token := b.memory.token(name, old.Token, c.Floor, s.now)
+	if token == 0 {
+		return nil, foreign(fmt.Sprintf("no token is left above %d", backends.MaxToken))
+	}
+	return &title{
+		leaseID: newLeaseID(),
+		base:    s.etag,
+		settled: record.NewNonce(),
+		open:    true,
+		rec: &record.Record{
+			State:  record.Held,
+			Token:  token,
+			Holder: c.Holder,
+			ID:     record.NewNonce(),
+			TTL:    c.TTL,
+			Nonce:  record.NewNonce(),
+			Done:   old.Done,
+			Meta:   maps.Clone(c.Meta),
+			Extra:  old.Extra,
+		},
+	}, nil
+}
+
+func titleOf(g backends.Grant) (*title, error) {
+	t, ok := g.Proof.(*title)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: the grant of %q is not from this kind of backend", backends.ErrLost, g.Name)
+	case t.over.Load():
+		return nil, fmt.Errorf("%w: Azure has said so before", backends.ErrLost)
+	}
+	return t, nil
+}
+
+// grant returns the grant of t, as of the blob with this ETag.
+func (t *title) grant(name string, etag azcore.ETag) backends.Grant {
+	r := t.rec
+	return backends.Grant{
+		Name: name, Holder: r.Holder, ID: r.ID, Token: r.Token, TTL: r.TTL,
+		Version: string(etag), Done: r.Done, Proof: t,
+	}
+}
+
+// placeholder is the record of a blob that did not exist, before there is a term.
+// Its token is the lowest, so that any will do for the term.
+func (t *title) placeholder() *record.Record {
+	return &record.Record{State: record.Free, Token: 1, ID: t.rec.ID, Nonce: record.NewNonce()}
+}
+
+// freed is the record that settles t. It keeps the token, so that later ones are
+// higher.
+func (t *title) freed() *record.Record {
+	r := *t.rec
+	r.State, r.Nonce = record.Free, t.settled
+	return &r
+}
+
+// touches reports whether the blob of s is as t found it, made it, or left it.
+// Otherwise nothing that t has sent can have an effect any more, since all of it
+// goes by the ETag.
+func (t *title) touches(s *sighting) bool {
+	return s.exists && (s.etag == t.base || s.record().ID == t.rec.ID)
+}
