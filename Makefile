@@ -11,7 +11,7 @@ TESTFLAGS ?=
 # Packages that compile an SDK of a cloud (or import one that does) are tested
 # without -race: the detector would cost minutes there and watch other people's
 # code. Everything that starts a goroutine of ours lies outside them.
-SDK_PACKAGES := /(backends/(azurelease|gcslease|s3lease|open)|cmd/.*)$$
+SDK_PACKAGES := /(azurite|internal/fakestore/azure.*|backends/(azurelease|gcslease|s3lease|open)|cmd/.*)$$
 
 # Nested modules, each with a go.mod of its own. `go test ./...` skips them.
 MODULES := $(patsubst %/go.mod,%,$(wildcard e2e/go.mod bench/go.mod contrib/*/go.mod))
@@ -46,12 +46,22 @@ vet: ## go vet, tests included, for every system
 	@for os in $(SYSTEMS); do echo "vet $$os"; \
 	if [ $$os = "$$($(GO) env GOHOSTOS)" ]; then $(GO) vet ./...; else GOOS=$$os $(GO) vet $(UNUSED_CODE) ./...; fi; done
 
+# Azurite needs Node and npm. Where they are missing the tests on it are skipped, and
+# say so; CI has them.
+.PHONY: emulators
+emulators: azurite/node_modules/.package-lock.json ## install what tests start
+
+azurite/node_modules/.package-lock.json: azurite/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --prefix azurite --no-audit --no-fund --loglevel=error; \
+	else echo "npm is missing: the tests on Azurite are skipped"; fi
+
 .PHONY: unit
-unit: ## the tests of the root module, golden files included
+unit: emulators ## the tests of the root module, golden files included
 	@packages=$$($(GO) list ./...); \
 	raced=$$(grep -Ev '$(SDK_PACKAGES)' <<<"$$packages" || true); \
 	plain=$$(grep -E '$(SDK_PACKAGES)' <<<"$$packages" || true); \
 	echo "go test -race"; $(GO) test -race $(TESTFLAGS) $$raced; \
+	if [ ! -d azurite/node_modules ]; then export BLOBLEASE_AZURITE=skip; fi; \
 	if [ -n "$$plain" ]; then echo "go test"; $(GO) test $(TESTFLAGS) $$plain; fi
 
 .PHONY: modules
