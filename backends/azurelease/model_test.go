@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bloblease/bloblease/backends"
@@ -69,7 +70,7 @@ func count(l *fakestore.Layer) (c backendtest.Count) {
 }
 
 // schedule makes HTTP's faults of the suite's.
-func schedule(s backendtest.Schedule) fakestore.Schedule {
+func schedule(container string, s backendtest.Schedule) fakestore.Schedule {
 	if s == nil {
 		return nil
 	}
@@ -78,7 +79,7 @@ func schedule(s backendtest.Schedule) fakestore.Schedule {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			op = backendtest.Load
 		}
-		name := r.URL.Path[strings.LastIndex(r.URL.Path, containerName+"/")+len(containerName)+1:]
+		_, name, _ := strings.Cut(r.URL.Path, "/"+container+"/")
 		return translate(r, s(backendtest.Request{Op: op, Name: name}))
 	}
 }
@@ -132,17 +133,25 @@ func refusal(status int, code string) fakestore.Fault {
 	return f
 }
 
-// overwrite replaces the body of a blob, under a lease if id is not empty. No
-// fault befalls it, and it is not counted.
-func (m *model) overwrite(t testing.TB, name, id string, body []byte) error {
+// direct is a client of the container on which no faults befall.
+func (m *model) direct(t testing.TB) *container.Client {
 	layer := fakestore.New(m.account, nil)
-	defer layer.Close()
+	t.Cleanup(layer.Close)
 	c, err := azurechecks.NewClient(layer, containerName)
 	require.NoError(t, err)
+	return c
+}
+
+// overwrite replaces the body of a blob, under a lease if id is not empty.
+func overwrite(c *container.Client, name, id string, body []byte) error {
 	o := &blockblob.UploadBufferOptions{AccessConditions: &blob.AccessConditions{}}
 	if id != "" {
 		o.AccessConditions.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &id}
 	}
-	_, err = c.NewBlockBlobClient(name).UploadBuffer(context.Background(), body, o)
+	_, err := c.NewBlockBlobClient(name).UploadBuffer(context.Background(), body, o)
 	return err
+}
+
+func contextWithin(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
 }
