@@ -92,7 +92,7 @@ func (a *acquisition) try(ctx context.Context, s *sighting) (backends.Grant, err
 		// Azure may refuse a lease for up to a minute after the last one has
 		// run out, and somebody else may give back what he has just taken.
 		r := a.describe(s)
-		r.State = backends.Held
+		r.State, r.Holder = backends.Held, "" // the record tells of the one before
 		return backends.Grant{}, &backends.HeldError{Record: r}
 	}
 	return a.take(ctx, s)

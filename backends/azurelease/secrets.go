@@ -49,7 +49,7 @@ func unanswered(err error) error {
 
 var (
 	urls    = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://\S+`)
-	named   = regexp.MustCompile(`(?i)(sig|signature|secret|password|token|assertion|authorization|accountkey)(["']?\s*[=:]\s*["']?)\S+`)
+	named   = regexp.MustCompile(`(?i)(sig|signature|secret|password|token|assertion|authorization|accountkey)["']?\s*[=:]\s*["']?\S+`)
 	headers = regexp.MustCompile(`(?i)(bearer|sharedkey|sharedaccesssignature)\s+\S+`)
 	encoded = regexp.MustCompile(`\beyJ[A-Za-z0-9_.-]+|[A-Za-z0-9+/_%-]{40,}={0,2}`) // a JWT, or a key in base 64
 )
@@ -62,7 +62,7 @@ func clean(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = urls.ReplaceAllString(text, "URL")
 	text = headers.ReplaceAllString(text, "$1 …")
-	text = named.ReplaceAllString(text, "$1$2…")
+	text = named.ReplaceAllString(text, "…")
 	text = encoded.ReplaceAllString(text, "…")
 	if len(text) > longestText {
 		text = strings.ToValidUTF8(text[:longestText], "") + "…"
