@@ -75,13 +75,13 @@ func (e *Engine) CheckName(name string) error {
 }
 
 // Acquire implements backends.Backend. A record that this process knows to be
-// free costs one request, any other two.
+// free, and has seen lately, costs one request, any other two.
 func (e *Engine) Acquire(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 	if err := errors.Join(e.CheckName(name), c.Check(e.limits)); err != nil {
 		return backends.Grant{}, err
 	}
 	s := e.memory.last(name)
-	if s == nil || !s.free() {
+	if s == nil || !s.free() || !e.fresh(s) {
 		var err error
 		if s, err = e.look(ctx, name); err != nil {
 			return backends.Grant{}, err
@@ -105,7 +105,7 @@ func (e *Engine) Acquire(ctx context.Context, name string, c backends.Claim) (ba
 func (e *Engine) take(ctx context.Context, name string, s *sighting, c backends.Claim) (backends.Grant, *sighting, error) {
 	old := s.record()
 	token := e.memory.token(name, func(floor backends.Token) backends.Token {
-		return record.NextToken(old.Token, max(floor, c.Floor), s.now)
+		return record.NextToken(old.Token, max(floor, c.Floor), e.date(s))
 	})
 	if token == 0 {
 		return backends.Grant{}, nil, record.ErrNoToken
