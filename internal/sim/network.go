@@ -3,8 +3,8 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
@@ -17,11 +17,13 @@ import (
 type Faults struct {
 	LoseRequest float64
 	LoseAnswer  float64
-	Duplicate   float64
-	Throttle    float64 // refused, with Retry-After
-	Fail        float64 // an error, with or without effect
+	Duplicate   float64 // it arrives again, much later perhaps
+	Throttle    float64 // refused with 429 or 503 and Retry-After, or S3's 409; with effect now and then
+	Fail        float64 // 500, with or without effect
 	Lie         float64 // a conflict is answered for a write that was applied
 	Slow        float64 // delayed with a heavy tail, either way
+	Stale       float64 // a read shows an earlier state
+	Late        float64 // code goes on late after an answer
 }
 
 var (
@@ -30,31 +32,10 @@ var (
 	errServer = errors.New("500 internal error")
 )
 
-// A Network lies between all contenders and one store.
-type Network struct {
-	store cas.Store
-
-	mu     sync.Mutex
-	rng    *rand.Rand
-	faults Faults
-	down   bool
-	wires  sync.WaitGroup
-}
-
-// NewNetwork returns a network in front of store that does no harm yet.
-func NewNetwork(store cas.Store, rng *rand.Rand) *Network {
-	return &Network{store: store, rng: rng}
-}
-
-// Set changes the weather.
-func (n *Network) Set(f Faults, down bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.faults, n.down = f, down
-}
-
-// Wait returns when no request and no answer is under way any more.
-func (n *Network) Wait() { n.wires.Wait() }
+const (
+	longestThrottle = 20 * time.Second
+	longestDelay    = 90 * time.Second
+)
 
 // fate is what happens to one request.
 type fate struct {
@@ -62,144 +43,260 @@ type fate struct {
 	before, after, repeat   time.Duration
 	err                     error
 	effect                  bool // has its effect in spite of err
+	stale                   int  // by so many editions
+	front                   int
 }
 
-func (n *Network) fate() fate {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	chance := func(p float64) bool { return n.rng.Float64() < p }
-	f := n.faults
+func (f fate) String() string {
+	s := fmt.Sprintf("%v there", f.before)
+	switch {
+	case f.lost && f.err != nil:
+		return s + ", lost, and told so"
+	case f.lost:
+		return s + ", lost"
+	}
+	if f.stale > 0 {
+		s += fmt.Sprintf(", stale by %d", f.stale)
+	}
+	if f.twice {
+		s += fmt.Sprintf(", again after %v", f.repeat)
+	}
+	if f.err != nil {
+		s += fmt.Sprintf(", answer %q", f.err)
+		if f.effect {
+			s += " though done"
+		}
+	}
+	if f.answerLost {
+		return s + ", answer lost"
+	}
+	return s + fmt.Sprintf(", %v back", f.after)
+}
+
+// draw decides on a request. The stream is that of one process's requests.
+func (c *Config) draw(r *rand.Rand, f Faults, cut, write bool) fate {
+	chance := func(p float64) bool { return p > 0 && r.Float64() < p }
 	t := fate{
-		lost:       n.down || chance(f.LoseRequest),
+		lost:       cut || chance(f.LoseRequest),
 		answerLost: chance(f.LoseAnswer),
-		twice:      chance(f.Duplicate),
-		before:     n.delay(chance(f.Slow)),
-		after:      n.delay(chance(f.Slow)),
-		repeat:     n.delay(true) * 4,
+		twice:      write && chance(f.Duplicate),
+		before:     c.delay(r, chance(f.Slow)),
+		after:      c.delay(r, chance(f.Slow)),
+		front:      r.IntN(2),
+	}
+	if chance(f.Late) {
+		t.after += time.Duration(r.Int64N(int64(2 * c.TTL)))
+	}
+	if t.twice {
+		t.repeat = c.delay(r, true) * 4
+	}
+	if !write && chance(f.Stale) {
+		t.stale = 1 + r.IntN(4)
 	}
 	switch {
-	case n.down && chance(0.5):
+	case t.lost && chance(0.5):
 		t.err = errDown
 	case chance(f.Throttle):
-		t.err = &backends.RetryError{After: time.Duration(n.rng.Int64N(int64(longestThrottle))), Err: errBusy}
+		t.err = &backends.RetryError{After: time.Duration(r.Int64N(int64(longestThrottle))), Err: errBusy}
 		t.effect = chance(0.3)
 	case chance(f.Fail):
 		t.err, t.effect = errServer, chance(0.5)
-	case chance(f.Lie):
+	case write && chance(f.Lie):
 		t.err, t.effect = cas.ErrConflict, true
 	}
 	return t
 }
 
-// delay is 1 to 100 ms, or with a heavy tail up to a minute and a half.
-func (n *Network) delay(slow bool) time.Duration {
-	d := time.Millisecond + time.Duration(n.rng.Int64N(int64(99*time.Millisecond)))
+// delay is up to the latency, or with a heavy tail up to a minute and a half.
+func (c *Config) delay(r *rand.Rand, slow bool) time.Duration {
+	d := 1 + time.Duration(r.Int64N(int64(c.Latency)))
 	if slow {
-		x := n.rng.Float64()
-		d += time.Duration(x * x * x * x * float64(90*time.Second))
+		x := r.Float64()
+		d += time.Duration(x * x * x * x * float64(longestDelay))
 	}
 	return d
 }
 
-// A View is the store as one contender sees it.
-type View struct {
-	net     *Network
-	machine *Machine
+// A view is the store as one process sees it.
+type view struct {
 	carrier
-
-	mu   sync.Mutex
-	dead bool
+	w *world
+	p *process
 }
 
 type carrier = clock.Carrier
 
-var _ cas.Store = (*View)(nil)
+var _ cas.Store = (*view)(nil)
 
-// View returns the store as seen from m.
-func (n *Network) View(m *Machine) *View {
-	return &View{net: n, machine: m, carrier: clock.Carry(m)}
+// Load implements cas.Store.
+func (v *view) Load(ctx context.Context, _ string) (cas.Object, error) {
+	return v.send(ctx, &request{op: "read"})
 }
 
-// Kill cuts the process off for good: what it sends from now on never leaves.
-func (v *View) Kill() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.dead = true
+// Put implements cas.Store.
+func (v *view) Put(ctx context.Context, _, version string, data []byte) (cas.Object, error) {
+	return v.send(ctx, &request{op: "put", version: version, data: data})
 }
 
-func (v *View) killed() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.dead
+// Touch implements cas.Store.
+func (v *view) Touch(ctx context.Context, _, version string, data []byte) (cas.Object, error) {
+	return v.send(ctx, &request{op: "touch", version: version, data: data})
 }
+
+type request struct {
+	op, version string
+	data        []byte
+	gist        gist // of data
+	n           int  // of this process
+	p           *process
+	fate        fate
+	answers     chan answer
+}
+
+func (r *request) writes() bool { return r.op != "read" }
 
 type answer struct {
 	object cas.Object
 	err    error
 }
 
-// Load implements cas.Store.
-func (v *View) Load(ctx context.Context, name string) (cas.Object, error) {
-	return v.send(ctx, func(ctx context.Context) (cas.Object, error) { return v.net.store.Load(ctx, name) })
-}
-
-// Put implements cas.Store.
-func (v *View) Put(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
-	return v.send(ctx, func(ctx context.Context) (cas.Object, error) { return v.net.store.Put(ctx, name, version, data) })
-}
-
-// Touch implements cas.Store.
-func (v *View) Touch(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
-	return v.send(ctx, func(ctx context.Context) (cas.Object, error) { return v.net.store.Touch(ctx, name, version, data) })
-}
-
-type request func(ctx context.Context) (cas.Object, error)
-
 // send puts a request on the wire and waits for the answer or for ctx.
-func (v *View) send(ctx context.Context, r request) (cas.Object, error) {
-	v.machine.gate()
-	if v.killed() {
-		return cas.Object{}, errDown
-	}
+func (v *view) send(ctx context.Context, r *request) (cas.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return cas.Object{}, err
 	}
-	answers := make(chan answer, 1)
-	v.net.wires.Go(func() { v.net.carry(v.net.fate(), r, answers) })
+	if !v.w.dispatch(v.p, r) {
+		return cas.Object{}, errDown
+	}
 	select {
-	case a := <-answers:
-		v.machine.gate()
+	case a := <-r.answers:
 		return a.object, a.err
 	case <-ctx.Done():
-		v.machine.gate()
 		return cas.Object{}, ctx.Err()
 	}
 }
 
-// carry is the life of one request. What is lost gives no answer at all.
-func (n *Network) carry(f fate, r request, answers chan<- answer) {
-	time.Sleep(f.before)
+// dispatch decides on the fate of r. A dead process sends nothing.
+func (w *world) dispatch(p *process, r *request) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.dead {
+		return false
+	}
+	p.sent++
+	r.n, r.p, r.answers = p.sent, p, make(chan answer, 1)
+	w.checkBudget(p)
+	if r.writes() {
+		r.gist = gistOf(r.data)
+		w.rankOf(r.gist.token)
+		w.checkRelease(p, r)
+	}
+	now := w.loop.now()
+	r.fate = w.draw(p.fates, w.faults, w.down || now < p.cutUntil, r.writes())
+	w.mark(p, "sends", r.n, r.op, r.fate.before, r.fate.after)
+	if w.tracing() {
+		w.say(p, "sends #%d %s: %s", r.n, w.describe(r), r.fate.String())
+	}
+	w.loop.plan(p.id, r.fate.before, func() { w.arrive(r) })
+	return true
+}
+
+func (w *world) describe(r *request) string {
+	if !r.writes() {
+		return r.op
+	}
+	return fmt.Sprintf("%s over v%d: %s", r.op, w.depot.numberOf(r.version), w.describeGist(r.gist))
+}
+
+// arrive is the moment at which the store sees r, or would have.
+func (w *world) arrive(r *request) {
+	f := r.fate
 	if f.lost {
 		if f.err != nil {
-			answers <- answer{err: f.err}
+			w.reply(r, answer{err: f.err})
 		}
 		return
 	}
 	if f.twice {
-		n.wires.Go(func() {
-			time.Sleep(f.repeat)
-			_, _ = r(context.Background())
-		})
+		w.loop.plan(r.p.id, f.repeat, func() { w.perform(r, "again") })
 	}
 	var a answer
 	if f.err == nil || f.effect {
-		a.object, a.err = r(context.Background())
+		a = w.perform(r, "")
 	}
 	if f.err != nil {
 		a = answer{err: f.err}
 	}
-	time.Sleep(f.after)
 	if !f.answerLost {
-		answers <- a
+		w.reply(r, a)
+	}
+}
+
+// perform is what the store does.
+func (w *world) perform(r *request, again string) answer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now, d := w.loop.now(), w.depot
+	if !r.writes() {
+		e := d.current()
+		if i := len(d.past) - 1 - r.fate.stale; r.fate.stale > 0 && i >= 0 {
+			e = d.past[i]
+		}
+		return answer{object: d.view(now, r.fate.front, e)}
+	}
+	e, err := d.put(now, r.fate.front, r.version, r.data)
+	if err != nil {
+		w.note(r.p, "#%d %s refused by the store: %v", r.n, again, err)
+		return answer{err: err}
+	}
+	w.note(r.p, "#%d %s applied as v%d", r.n, again, e.n)
+	w.applied(r, e)
+	return answer{object: d.view(now, r.fate.front, e)}
+}
+
+// reply sends an answer back.
+func (w *world) reply(r *request, a answer) {
+	w.loop.plan(r.p.id, r.fate.after, func() {
+		r.p.machine.deliver(func() {
+			w.hear(r, a)
+			r.answers <- a
+		})
+	})
+}
+
+func (w *world) hear(r *request, a answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hearers = append(w.hearers, r.p)
+	if r.fate.stale > 0 {
+		r.p.misled = w.loop.now()
+	}
+	w.mark(r.p, "gets", r.n)
+	if w.tracing() {
+		w.say(r.p, "gets the answer to #%d: %s", r.n, w.show(a))
+	}
+}
+
+func (w *world) show(a answer) string {
+	switch {
+	case a.err != nil:
+		return a.err.Error()
+	case !a.object.Exists:
+		return "no such object"
+	case a.object.Data == nil:
+		return "done"
+	}
+	return fmt.Sprintf("v%d: %s, age %v by its dates", w.depot.numberOf(a.object.Version),
+		w.describeGist(gistOf(a.object.Data)), a.object.Now.Sub(a.object.Modified))
+}
+
+func (w *world) describeGist(g gist) string {
+	switch {
+	case g.token == 0:
+		return "no record"
+	case g.free:
+		return fmt.Sprintf("free t%d", w.rankOf(g.token))
+	default:
+		return fmt.Sprintf("held t%d", w.rankOf(g.token))
 	}
 }

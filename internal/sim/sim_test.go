@@ -2,7 +2,12 @@ package sim_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,47 +18,106 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "run this seed only")
-	hours = flag.Int("hours", 24, "length of a run in simulated hours")
+	seed  = flag.Uint64("seed", 0, "TestSchedules runs this seed only")
+	tell  = flag.Bool("trace", false, "TestSchedules prints what happened, event by event")
+	count = flag.Int("schedules", 0, "TestSchedules runs so many")
+	all   = flag.Bool("all", false, "TestSchedules goes on after a violation")
 )
 
-// seeds is how many worlds are made: few by default, all for the proof.
-func seeds() uint64 {
-	switch {
-	case os.Getenv("BLOBLEASE_PROVE") != "":
-		return 200
-	case testing.Short():
-		return 3
-	}
-	return 10
+const proving = "BLOBLEASE_PROVE"
+
+// run makes a world in a bubble of its own. What the world leaves running makes the
+// bubble panic.
+func run(t *testing.T, c sim.Config, world func(sim.Config) sim.Report) (r sim.Report) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			r.Violations = append(r.Violations, fmt.Sprintf("%s: %v", sim.RuleNoLeak, p))
+		}
+	}()
+	synctest.Test(t, func(*testing.T) { r = world(c) })
+	return r
 }
 
-func TestNoTwoBelieveInADayOfChaos(t *testing.T) {
-	first, last := uint64(1), seeds()
+// schedules is how many worlds TestSchedules makes.
+func schedules() int {
+	switch {
+	case *count > 0:
+		return *count
+	case testing.Short():
+		return 300
+	case os.Getenv(proving) != "":
+		return 1_000_000
+	case raced:
+		return 1000
+	}
+	return 20_000
+}
+
+// TestSchedules runs one world for each seed, each of ten minutes of chaos and some of
+// calm. A failure prints the line that runs its seed again, and tells its story.
+func TestSchedules(t *testing.T) {
 	if *seed > 0 {
-		first, last = *seed, *seed
+		replay(t, *seed)
+		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	var next, failed atomic.Int64
+	var mu sync.Mutex
 	var total sim.Report
-	for s := first; s <= last; s++ {
-		synctest.Test(t, func(t *testing.T) {
-			r := sim.Run(sim.Config{
-				Seed:       s,
-				Contenders: 4,
-				Length:     time.Duration(*hours) * time.Hour,
-				TTL:        30 * time.Second,
-				Poll:       5 * time.Second,
-				Drift:      0.01,
+	n, start := schedules(), time.Now()
+	t.Run("worlds", func(t *testing.T) {
+		for worker := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprint(worker), func(t *testing.T) {
+				t.Parallel()
+				var sum sim.Report
+				for s := next.Add(1); s <= int64(n) && (*all || failed.Load() == 0); s = next.Add(1) {
+					r := run(t, sim.Draw(uint64(s)), sim.Run)
+					if len(r.Violations) > 0 {
+						failed.Add(1)
+						report(t, uint64(s), r.Violations)
+					}
+					sum.Add(r)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				total.Add(sum)
 			})
-			require.Empty(t, r.Violations, "seed %d", s)
-			total.Terms += r.Terms
-			total.Lost += r.Lost
-			total.Crashes += r.Crashes
-			total.Suspends += r.Suspends
-			total.Stops += r.Stops
-			total.Jumps += r.Jumps
-		})
+		}
+	})
+	t.Logf("%d worlds in %v, %d with violations: %+v", n, time.Since(start).Round(time.Millisecond), failed.Load(), total)
+}
+
+// report tells what went wrong in a world, and how to see it.
+func report(t *testing.T, seed uint64, violations []string) {
+	t.Helper()
+	for _, v := range violations {
+		t.Errorf("seed %d: %s", seed, v)
 	}
-	require.NotZero(t, total.Terms)
-	require.NotZero(t, total.Lost)
-	t.Logf("%d worlds of %d hours: %+v", last-first+1, *hours, total)
+	t.Logf("its story: go test ./internal/sim -run TestSchedules -v -args -seed %d -trace", seed)
+}
+
+func replay(t *testing.T, seed uint64) {
+	t.Helper()
+	c, world := sim.Draw(seed), sim.Run
+	if *tell {
+		world = sim.Tell
+	}
+	r := run(t, c, world)
+	t.Logf("%+v", c)
+	if *tell {
+		t.Logf("time, process, what happened:\n%s", r.Trace)
+	}
+	r.Trace = ""
+	t.Logf("%+v", r)
+	report(t, seed, r.Violations)
+}
+
+func TestOneSeedGivesOneTrace(t *testing.T) {
+	for s := range uint64(60) {
+		first := run(t, sim.Draw(s+1), sim.Run)
+		again := run(t, sim.Draw(s+1), sim.Tell)
+		require.Equal(t, first.Hash, again.Hash, "seed %d", s+1)
+		require.NotEmpty(t, again.Trace)
+	}
 }

@@ -1,334 +1,310 @@
 package sim
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
-	"github.com/bloblease/bloblease/backends/cas"
-	"github.com/bloblease/bloblease/internal/clock"
-	"github.com/bloblease/bloblease/internal/memstore"
-	"github.com/bloblease/bloblease/leader"
-	"github.com/bloblease/bloblease/mutex"
 )
-
-// A Config says which world to make.
-type Config struct {
-	Seed       uint64
-	Contenders int
-	Length     time.Duration // of the chaos; a calm follows
-	TTL        time.Duration
-	Poll       time.Duration
-	Drift      float64 // rates are within 1±Drift; the promise holds for 1 %
-}
 
 // A Report says what happened.
 type Report struct {
-	Terms      int
-	Crashes    int
-	Suspends   int
-	Stops      int
-	Jumps      int
-	Lost       int      // leases that were lost
+	Terms    int
+	Lost     int // leases that were lost
+	Crashes  int
+	Suspends int
+	Stops    int
+	Jumps    int
+	Cuts     int
+	Meddled  int // acts of the operator
+	Twins    int // lives of the record within one second, whose tokens fell
+	Written  int // writes that the resource took
+	Fenced   int // and those that it refused
+	Requests int
+
+	Hash       uint64   // of the trace: equal for equal seeds
 	Violations []string // each begins with the name of the rule
+	Trace      string   // if it was asked for
 }
 
-// calm is how long after the last fault somebody must lead: a TTL by the slowest
-// stopwatch, two polls, an attempt that hangs, a Retry-After and a restart.
-func (c Config) calm() time.Duration {
-	return c.TTL + c.TTL/50 + 3*c.Poll + c.TTL/3 + longestThrottle + longestRestart
+// Add sums up, for a line about many worlds.
+func (r *Report) Add(o Report) {
+	r.Terms += o.Terms
+	r.Lost += o.Lost
+	r.Crashes += o.Crashes
+	r.Suspends += o.Suspends
+	r.Stops += o.Stops
+	r.Jumps += o.Jumps
+	r.Cuts += o.Cuts
+	r.Meddled += o.Meddled
+	r.Twins += o.Twins
+	r.Written += o.Written
+	r.Fenced += o.Fenced
+	r.Requests += o.Requests
 }
 
-const (
-	longestThrottle = 20 * time.Second
-	longestRestart  = 20 * time.Second
-)
+// calm is how long after the last fault somebody must lead: a task that drains, a
+// TTL by the slowest judge, two polls and what they jitter, an attempt that
+// hangs, a Retry-After and a restart.
+func (c *Config) calm() time.Duration {
+	ttl, poll := max(c.TTL, c.OtherTTL), max(c.Poll, c.OtherPoll)
+	judge := ttl + ttl/25 + c.Dates.Skew + c.Dates.Granularity
+	return 2*ttl + judge + 3*poll + ttl/3 + longestThrottle + longestRestart + c.LateTimers
+}
 
-// A World is one run.
-type World struct {
+// A world is one run. Its lock is for the goroutines of one event.
+type world struct {
 	Config
-	net *Network
+	loop       *loop
+	depot      *depot
+	contenders []*contender
+	all        []*process
 
-	mu      sync.Mutex
-	rng     *rand.Rand
-	report  Report
-	highest backends.Token
-	terms   map[*term]struct{} // of tasks that have begun and not ended
-	lately  time.Time          // when a task last began
-	quiet   bool               // no more chaos
-}
+	skies, hand *rand.Rand // of the weather and of the operator
+	quiet       bool       // no more chaos
+	ending      bool       // no more lives
 
-// A term is one run of the task.
-type term struct {
-	p     *process
-	lease *mutex.Lease
-}
-
-// A process is one life of a contender.
-type process struct {
-	label   int
-	machine *Machine
-	view    *View
-	cancel  context.CancelFunc
-	ended   chan struct{}
-	tasks   int
+	mu       sync.Mutex
+	faults   Faults
+	down     bool
+	report   Report
+	trace    trace
+	terms    []*term // of tasks that have begun and not ended
+	hearers  []*process
+	grants   map[backends.Token]grant
+	ranks    map[backends.Token]int
+	last     grant         // of the last belief
+	lately   time.Duration // when somebody was last seen to lead
+	meddled  time.Duration // when the operator last made exclusion void; negative: never
+	breaks   int
+	resource resource
 }
 
 // Run makes the world of c and lets it go by. It must be called in a synctest
-// bubble.
-func Run(c Config) Report {
-	rng := rand.New(rand.NewPCG(c.Seed, 0))
-	w := &World{
-		Config: c,
-		rng:    rng,
-		terms:  make(map[*term]struct{}),
-		net:    NewNetwork(memstore.New(clock.System), rand.New(rand.NewPCG(c.Seed, 1))),
+// bubble; goroutines that the product leaks make the bubble panic.
+func Run(c Config) Report { return run(c, false) }
+
+// Tell is Run with a trace.
+func Tell(c Config) Report { return run(c, true) }
+
+func run(c Config, tell bool) Report {
+	w := &world{
+		Config:  c,
+		loop:    newLoop(),
+		faults:  c.Fair,
+		meddled: -1,
+		grants:  make(map[backends.Token]grant),
+		ranks:   make(map[backends.Token]int),
 	}
-	stop := make(chan struct{})
-	var weather, contenders sync.WaitGroup
-	weather.Go(func() { w.weather(stop) })
-	for label := range c.Contenders {
-		contenders.Go(func() { w.contend(label, stop) })
+	w.loop.batch = w.afterEvent
+	w.trace.sum = newHash()
+	if tell {
+		w.trace.all = &strings.Builder{}
 	}
-	time.Sleep(c.Length)
-	w.mu.Lock()
-	w.quiet = true
-	w.mu.Unlock()
-	w.net.Set(Faults{}, false)
-	began := time.Now()
-	time.Sleep(c.calm())
-	w.checkLed(began)
-	close(stop)
-	weather.Wait()
-	contenders.Wait()
-	w.net.Wait()
+	w.skies, w.hand = w.random("weather", 0), w.random("operator", 0)
+	w.createStore()
+	w.populate()
+	w.weather()
+	if c.Operators > 0 {
+		w.operate()
+	}
+	w.pass(c.Length)
+	w.calmDown()
+	w.finish()
+	w.report.Hash = uint64(w.trace.sum)
+	if tell {
+		w.report.Trace = w.trace.all.String()
+	}
 	return w.report
 }
 
-// chance, upTo and about are the dice.
-func (w *World) chance(p float64) bool {
+func (w *world) createStore() {
+	r := w.random("store", 0)
+	w.depot = &depot{etags: w.Etags, rate: w.rate(r), step: max(w.Dates.Granularity, 1)}
+	skew := upTo(r, w.Dates.Skew)
+	w.depot.fronts = [2]time.Duration{-skew / 2, skew / 2}
+}
+
+// rate is that of a clock.
+func (w *world) rate(r *rand.Rand) float64 {
+	x := 2*r.Float64() - 1
+	switch {
+	case w.Extreme && x < 0:
+		x = -1
+	case w.Extreme:
+		x = 1
+	}
+	return 1 + w.Drift*x
+}
+
+func (w *world) populate() {
+	for label := range w.Contenders {
+		c := &contender{label: label, ill: w.random("ill", label)}
+		c.rate = w.rate(c.ill)
+		w.contenders = append(w.contenders, c)
+		w.loop.plan(label*1000+999, upTo(c.ill, time.Second), func() { w.boot(c) })
+	}
+}
+
+// pass lets d go by. It reports whether no code spun.
+func (w *world) pass(d time.Duration) bool {
+	return w.passUntil(d, func() bool { return false })
+}
+
+func (w *world) passUntil(d time.Duration, done func() bool) bool {
+	until := w.loop.now() + d
+	for !done() && w.loop.step(until) { //nolint:revive // the step is all
+	}
+	return !w.loop.spins()
+}
+
+// afterEvent looks at those who have had an answer.
+func (w *world) afterEvent() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.rng.Float64() < p
+	for _, p := range w.hearers {
+		for _, t := range p.terms {
+			w.look(t)
+		}
+	}
+	w.hearers = w.hearers[:0]
+	w.settle()
 }
 
-func (w *World) upTo(d time.Duration) time.Duration {
+func (w *world) violated(rule, what string, args ...any) {
+	what = fmt.Sprintf(what, args...)
+	w.say(nil, "VIOLATION: %s: %s", rule, what)
+	w.report.Violations = append(w.report.Violations, fmt.Sprintf("%s: %s (at %v)", rule, what, w.loop.now()))
+}
+
+// rankOf tells the how manieth token this is: its bits are random.
+func (w *world) rankOf(t backends.Token) int {
+	if t == 0 {
+		return 0
+	}
+	if w.ranks[t] == 0 {
+		w.ranks[t] = len(w.ranks) + 1
+	}
+	return w.ranks[t]
+}
+
+// calmDown ends the chaos, and checks that somebody leads then, for few requests.
+func (w *world) calmDown() {
+	w.quiet = true
+	w.repair()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Duration(w.rng.Int64N(int64(d)))
-}
-
-func (w *World) about(mean time.Duration) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Duration(w.rng.ExpFloat64() * float64(mean))
-}
-
-func (w *World) isQuiet() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.quiet
-}
-
-func (w *World) count(n *int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	*n++
-}
-
-func (w *World) violated(rule, what string, args ...any) {
-	w.report.Violations = append(w.report.Violations, rule+": "+fmt.Sprintf(what, args...))
-}
-
-// weather changes the faults of the network from time to time.
-func (w *World) weather(stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(w.about(4 * time.Minute)):
-		}
-		if w.isQuiet() {
-			continue
-		}
-		f := Faults{LoseRequest: 0.02, LoseAnswer: 0.02, Duplicate: 0.05, Throttle: 0.02, Fail: 0.02, Lie: 0.02, Slow: 0.05}
-		if w.chance(0.3) {
-			f = Faults{LoseRequest: 0.2, LoseAnswer: 0.3, Duplicate: 0.3, Throttle: 0.1, Fail: 0.1, Lie: 0.1, Slow: 0.3}
-		}
-		w.net.Set(f, w.chance(0.2))
-	}
-}
-
-// contend lives the lives of one contender, one after the other.
-func (w *World) contend(label int, stop <-chan struct{}) {
-	rate := 1 + w.Drift*(2*float64(w.upTo(1000))/999-1)
-	var past []*process
-	for {
-		p := w.boot(label, rate)
-		crashed := w.torment(p, stop)
-		if crashed {
-			past = append(past, p) // its goroutines stand at the gate
-		} else {
-			p.cancel()
-			<-p.ended
-		}
-		select {
-		case <-stop:
-			for _, p := range past {
-				p.cancel()
-				p.machine.Resume()
-				<-p.ended
-			}
-			return
-		case <-time.After(w.upTo(longestRestart)):
+	w.say(nil, "the faults end")
+	w.faults, w.down = Faults{}, false
+	for _, c := range w.contenders {
+		if c.p != nil {
+			c.p.cutUntil = 0
+			c.p.machine.Resume()
 		}
 	}
-}
-
-// boot starts a process.
-func (w *World) boot(label int, rate float64) *process {
-	m := NewMachine(rate, w.upTo(2*time.Hour)-time.Hour)
-	p := &process{label: label, machine: m, view: w.net.View(m), ended: make(chan struct{})}
-	engine := cas.New(p.view, cas.Options{Dates: cas.Dates{Trusted: w.chance(0.5)}})
-	mu, err := mutex.New(engine, "job", &mutex.Options{TTL: w.TTL, Poll: w.Poll, Holder: fmt.Sprint(label)})
-	if err != nil {
-		panic(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	p.cancel = cancel
-	go func() {
-		defer close(p.ended)
-		err := leader.Run(ctx, mu, func(ctx context.Context, l *mutex.Lease) error {
-			return w.lead(ctx, p, l)
-		}, &leader.Options{StopTimeout: time.Hour})
-		if err != nil && !p.view.killed() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.violated("Run ends for a stated reason only", "contender %d: %v", label, err)
-		}
-	}()
-	return p
-}
-
-// torment does harm to p until it is to be restarted. It reports whether p was
-// killed.
-func (w *World) torment(p *process, stop <-chan struct{}) (crashed bool) {
-	for {
-		select {
-		case <-stop:
-			return false
-		case <-p.ended:
-			return false
-		case <-time.After(w.about(10 * time.Minute)):
-		}
-		if w.isQuiet() {
-			continue
-		}
-		switch w.upTo(6) {
-		case 0:
-			w.count(&w.report.Crashes)
-			p.view.Kill()
-			p.machine.Stop()
-			w.bury(p)
-			return true
-		case 1:
-			return false
-		case 2:
-			w.count(&w.report.Jumps)
-			p.machine.Jump(w.upTo(2*time.Hour) - time.Hour)
-		case 3:
-			w.count(&w.report.Suspends)
-			p.machine.Suspend()
-			time.Sleep(w.about(w.TTL))
-			p.machine.Resume()
-		default:
-			w.count(&w.report.Stops)
-			p.machine.Stop()
-			time.Sleep(w.about(w.TTL))
-			p.machine.Resume()
-		}
-	}
-}
-
-// bury takes a killed process off the list of those that believe.
-func (w *World) bury(p *process) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for t := range w.terms {
-		if t.p == p {
-			delete(w.terms, t)
-		}
-	}
-}
-
-// lead is the task. It works until it is told to stop, or for a while, and takes
-// its time to stop.
-func (w *World) lead(ctx context.Context, p *process, l *mutex.Lease) error {
-	if p.view.killed() {
-		return nil
-	}
-	t := w.begin(p, l)
-	defer w.end(t)
-	if clock.Sleep(ctx, p.machine, w.about(15*time.Minute)) != nil {
-		if w.chance(0.3) { // drain, for longer than a TTL perhaps
-			_ = clock.Sleep(context.Background(), p.machine, w.upTo(3*w.TTL))
-		}
-		return context.Cause(ctx)
-	}
-	return leader.ErrResign
-}
-
-// begin checks what must hold at the moment at which a belief begins.
-func (w *World) begin(p *process, l *mutex.Lease) *term {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.report.Terms++
-	if p.tasks++; p.tasks > 1 {
-		w.violated("Run never runs two tasks", "contender %d", p.label)
-	}
-	if l.Token() <= w.highest {
-		w.violated("tokens strictly rise", "contender %d has %d after %d", p.label, l.Token(), w.highest)
-	}
-	w.highest = max(w.highest, l.Token())
-	if l.Err() == nil {
-		for other := range w.terms {
-			if other.lease.Err() == nil {
-				w.violated("one believes at a time", "contender %d with token %d and contender %d with token %d, %v into the run",
-					p.label, l.Token(), other.p.label, other.lease.Token(), time.Since(p.machine.start))
-			}
-		}
-	}
-	t := &term{p, l}
-	w.terms[t] = struct{}{}
-	w.lately = time.Now()
-	return t
-}
-
-func (w *World) end(t *term) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t.p.tasks--
-	if errors.Is(t.lease.Err(), mutex.ErrLost) {
-		w.report.Lost++
-	}
-	delete(w.terms, t)
+	w.mu.Unlock()
+	began := w.loop.now()
+	w.pass(w.calm())
+	w.checkLed(began)
+	before, terms := w.sent(), w.report.Terms
+	w.pass(2 * w.TTL)
+	w.checkFrugal(before, w.report.Terms-terms)
 }
 
 // checkLed checks that somebody leads, or has led, since began.
-func (w *World) checkLed(began time.Time) {
+func (w *world) checkLed(began time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.lately.After(began) {
+	if w.lately > began {
 		return
 	}
-	for t := range w.terms {
-		if t.lease.Err() == nil {
+	for _, t := range w.terms {
+		if w.believes(t) {
 			return
 		}
 	}
-	w.violated("someone leads soon after the faults", "nobody has within %v", w.calm())
+	w.violated(RuleSomeone, "nobody has within %v", w.calm())
+}
+
+func (w *world) sent() map[*process]int {
+	sent := make(map[*process]int)
+	for _, c := range w.contenders {
+		if c.p != nil {
+			sent[c.p] = c.p.sent
+		}
+	}
+	return sent
+}
+
+// checkFrugal holds each process to what it needs when nothing goes wrong.
+func (w *world) checkFrugal(before map[*process]int, terms int) {
+	for _, c := range w.contenders {
+		p := c.p
+		n, lived := before[p]
+		if p == nil || !lived || p.told {
+			continue
+		}
+		polls, renewals := 2*w.TTL/(p.poll*8/10), 2*w.TTL/(p.ttl/3)
+		most := len(p.campaigns)*(int(2*polls+renewals)+8) + 6*terms
+		if sent := p.sent - n; sent > most {
+			w.violated(RuleBudget, "%v sent %d requests in %v of calm: at most %d are needed", p, sent, 2*w.TTL, most)
+		}
+	}
+}
+
+// longestEnd is how long a campaign may take to end that was told to: a task that
+// drains, and a release.
+func (c *Config) longestEnd() time.Duration { return 4*max(c.TTL, c.OtherTTL) + time.Minute }
+
+// finish ends all lives, those of the dead too, so that the bubble can end.
+func (w *world) finish() {
+	w.ending = true
+	w.mu.Lock()
+	w.say(nil, "all are told to end")
+	for _, p := range w.all {
+		if !p.dead && p.running > 0 {
+			p.machine.Resume()
+			w.terminate(p)
+		}
+	}
+	w.mu.Unlock()
+	sane := w.passUntil(w.longestEnd(), func() bool { return w.left(false) == 0 })
+	w.mu.Lock()
+	switch {
+	case !sane:
+		w.violated(RuleNoSpin, "%d events of actor %d in one instant", maxAtOnce, w.loop.actor)
+	case w.left(false) > 0:
+		w.violated(RuleEnds, "%d campaigns go on after %v", w.left(false), w.longestEnd())
+	}
+	w.report.Requests = 0
+	for _, p := range w.all {
+		w.report.Requests += p.sent
+		if p.dead {
+			p.machine.Resume()
+			w.terminateDead(p)
+		}
+	}
+	w.mu.Unlock()
+	w.passUntil(24*time.Hour, func() bool { return w.left(true) == 0 })
+	w.pass(time.Minute) // for what is settled in the background
+}
+
+// terminateDead lets go of the goroutines of a process that has crashed.
+func (w *world) terminateDead(p *process) {
+	p.told = true
+	for _, c := range p.campaigns {
+		w.loop.plan(p.id, 0, func() { p.machine.deliver(c.cancel) })
+	}
+}
+
+// left counts campaigns that have not returned.
+func (w *world) left(dead bool) (n int) {
+	for _, p := range w.all {
+		if p.dead == dead {
+			n += p.running
+		}
+	}
+	return n
 }

@@ -1,0 +1,235 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/bloblease/bloblease/backends/cas"
+	"github.com/bloblease/bloblease/internal/clock"
+)
+
+const longestRestart = 20 * time.Second
+
+// weather changes the faults of the network from time to time.
+func (w *world) weather() {
+	r := w.skies
+	w.loop.plan(0, about(r, w.Weather), func() {
+		if w.quiet {
+			return
+		}
+		w.mu.Lock()
+		w.faults = w.Fair
+		if r.Float64() < 0.3 {
+			w.faults = w.Storm
+		}
+		w.down = r.Float64() < w.Outages
+		w.note(nil, "weather: down %t, %+v", w.down, w.faults)
+		w.mu.Unlock()
+		w.weather()
+	})
+}
+
+// plague does harm to the life of c from time to time, until it is over.
+func (w *world) plague(c *contender, p *process) {
+	w.loop.plan(p.id, about(c.ill, w.Harm), func() {
+		if c.p != p || w.quiet {
+			return
+		}
+		w.harm(c, p)
+		w.plague(c, p)
+	})
+}
+
+func (w *world) harm(c *contender, p *process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch c.ill.IntN(8) {
+	case 0:
+		w.crash(c, p)
+	case 1:
+		w.terminate(p)
+	case 2:
+		w.jump(p, upTo(c.ill, 2*time.Hour)-time.Hour)
+	case 3:
+		w.halt(p, p.machine.Suspend, "is suspended", about(c.ill, p.ttl))
+		w.report.Suspends++
+	case 4, 5:
+		w.halt(p, p.machine.Stop, "is stopped", about(c.ill, p.ttl))
+		w.report.Stops++
+	default:
+		d := about(c.ill, p.ttl)
+		w.note(p, "is cut off for %v", d)
+		p.cutUntil = w.loop.now() + d
+		w.report.Cuts++
+	}
+}
+
+// crash ends a process with no warning.
+func (w *world) crash(c *contender, p *process) {
+	w.note(p, "crashes")
+	w.report.Crashes++
+	p.dead = true
+	p.machine.Stop()
+	p.terms = nil
+	w.reboot(c.label)
+}
+
+// reboot starts the next life of the contender soon.
+func (w *world) reboot(label int) {
+	c := w.contenders[label]
+	c.p = nil
+	w.loop.plan(label*1000+999, upTo(c.ill, longestRestart), func() { w.boot(c) })
+}
+
+// terminate asks a process to end, as SIGTERM does.
+func (w *world) terminate(p *process) {
+	if p.told || p.dead {
+		return
+	}
+	p.told = true
+	w.note(p, "is told to end")
+	for _, c := range p.campaigns {
+		w.loop.plan(p.id, 0, func() { p.machine.deliver(c.cancel) })
+	}
+}
+
+func (w *world) jump(p *process, d time.Duration) {
+	w.note(p, "its wall clock is set by %v", d)
+	w.report.Jumps++
+	p.machine.Jump(d)
+	for _, t := range p.terms {
+		t.vague = t.vague || d < 0
+		w.expectWord(t)
+	}
+}
+
+// halt suspends p, or stops it, for d.
+func (w *world) halt(p *process, stop func(), how string, d time.Duration) {
+	w.note(p, "%s for %v", how, d)
+	stop()
+	w.loop.plan(p.id, d, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if p.dead {
+			return
+		}
+		w.note(p, "goes on")
+		p.machine.Resume()
+		for _, t := range p.terms {
+			w.expectWord(t)
+		}
+	})
+}
+
+// lateness is how late a timer is: mostly not at all.
+func (w *world) lateness(r *rand.Rand) time.Duration {
+	if w.quiet || r.Float64() > 0.02 {
+		return 0
+	}
+	return upTo(r, w.LateTimers)
+}
+
+// The operator.
+
+// operate lets the operator do something from time to time.
+func (w *world) operate() {
+	w.loop.plan(operatorID, about(w.hand, w.Operators), func() {
+		if w.quiet {
+			return
+		}
+		w.mu.Lock()
+		w.meddle()
+		w.mu.Unlock()
+		w.operate()
+	})
+}
+
+const operatorID = 900_000
+
+func (w *world) meddle() {
+	d, now := w.depot, w.loop.now()
+	c := d.current()
+	front := w.hand.IntN(2)
+	if c == nil {
+		return
+	}
+	w.report.Meddled++
+	switch w.hand.IntN(6) {
+	case 0:
+		w.note(nil, "operator: deletes the record")
+		d.add(nil)
+		w.meddled = now
+	case 1:
+		if e := d.past[w.hand.IntN(len(d.past))]; e != nil {
+			e = d.set(now, front, e.data)
+			w.note(nil, "operator: restores an old record, now v%d: %s", e.n, w.show(answer{object: d.view(now, front, e)}))
+			w.meddled = now
+		}
+	case 2:
+		e := d.set(now, front, []byte("\x00 not a record"))
+		w.note(nil, "operator: ruins the record, now v%d", e.n)
+		w.meddled = now
+		w.loop.plan(operatorID, upTo(w.hand, 30*time.Second), w.repair)
+	case 3, 4:
+		w.annotate(front)
+	case 5:
+		w.breaker()
+	}
+}
+
+// annotate adds a field that the library does not know: nobody must notice.
+func (w *world) annotate(front int) {
+	d := w.depot
+	c := d.current()
+	if gistOf(c.data).token == 0 {
+		return
+	}
+	i := len(c.data) - 1
+	for ; i > 0 && c.data[i] != '}'; i-- { //nolint:revive // it looks for the last brace
+	}
+	data := append([]byte(nil), c.data[:i]...)
+	data = append(data, []byte(`,"x-note": "seen"`+"\n}\n")...)
+	if bytes.Contains(c.data, []byte("x-note")) {
+		data = append([]byte(nil), c.data...)
+		data = append(data, '\n')
+	}
+	e := d.set(w.loop.now(), front, data)
+	w.note(nil, "operator: edits the record, now v%d", e.n)
+}
+
+// repair removes what is no record.
+func (w *world) repair() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.depot.current(); c != nil && gistOf(c.data).token == 0 {
+		w.note(nil, "operator: deletes what is no record")
+		w.depot.add(nil)
+		w.meddled = w.loop.now()
+	}
+}
+
+// breaker frees the lease by force, with the library.
+func (w *world) breaker() {
+	w.breaks++
+	p := &process{id: operatorID + w.breaks, fates: w.random("break", w.breaks)}
+	p.machine = newMachine(1, 0, lane{w.loop, p.id}, nil)
+	w.all = append(w.all, p)
+	p.running = 1
+	engine := cas.New(&view{carrier: clock.Carry(p.machine), w: w, p: p}, cas.Options{Dates: w.Dates})
+	w.note(p, "operator: breaks the lease")
+	w.loop.plan(p.id, 0, func() {
+		p.machine.deliver(func() {
+			go func() {
+				ctx, cancel := p.machine.WithTimeout(context.Background(), 20*time.Second)
+				defer cancel()
+				err := engine.Break(ctx, "job", "")
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.note(p, "operator: has broken it: %v", err)
+				p.running = 0
+			}()
+		})
+	})
+}

@@ -1,0 +1,26 @@
+package sim
+
+// The rules that a world is held to. A violation begins with the name of its rule.
+const (
+	RuleOneBelieves = "one believes at a time"
+	RuleTokensRise  = "tokens rise in the order of acquisition"
+	RuleWritten     = "who believes has a record"
+	RuleNotRobbed   = "a live holder is not robbed"
+	RuleToldInTime  = "a loss is told in time"
+	RuleFence       = "a fenced resource does not go back"
+	RuleNotLocked   = "a new leader is not locked out of its fence"
+	RuleOneTask     = "Run never runs two tasks"
+	RuleTaskFirst   = "nothing is freed before the task has returned"
+	RuleSomeone     = "someone leads soon after the faults"
+	RuleStatedEnd   = "Run ends for a stated reason only"
+	RuleEnds        = "Run ends when it is told to"
+	RuleBudget      = "requests stay within budget"
+	RuleNoSpin      = "no code spins"
+	RuleNoLeak      = "nothing is left running" // found by the caller: the bubble panics
+)
+
+// Rules are all of them.
+var Rules = []string{
+	RuleOneBelieves, RuleTokensRise, RuleWritten, RuleNotRobbed, RuleToldInTime, RuleFence, RuleNotLocked,
+	RuleOneTask, RuleTaskFirst, RuleSomeone, RuleStatedEnd, RuleEnds, RuleBudget, RuleNoSpin, RuleNoLeak,
+}
