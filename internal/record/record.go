@@ -44,6 +44,10 @@ type Record struct {
 	Extra  map[string]json.RawMessage // fields of later versions, kept as they are
 }
 
+// maxDepth is how deep an unknown field may be nested. Indented, which takes space
+// that grows with the square of the depth, one of 10 KB could fill the memory.
+const maxDepth = 32
+
 // The names of the stored fields. They are frozen: add, never change.
 const (
 	keyFormat = "bloblease"
@@ -158,8 +162,33 @@ func Decode(data []byte) (*Record, error) {
 	if millis < 0 || millis > MaxTTL.Milliseconds() {
 		return nil, foreign("%s %d is out of range", keyTTL, millis)
 	}
+	for key, value := range raw {
+		if depth(value) > maxDepth {
+			return nil, foreign("%.40q is nested deeper than %d levels", key, maxDepth)
+		}
+	}
 	r.TTL, r.Extra = time.Duration(millis)*time.Millisecond, raw
 	return r, r.check()
+}
+
+// depth is how deep a valid JSON value is nested: 0 for a number or a string.
+func depth(value json.RawMessage) (deepest int) {
+	level, quoted := 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case quoted && c == '\\':
+			i++ // what follows ends no string
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+			deepest = max(deepest, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return deepest
 }
 
 // take moves one field out of raw, if it is there.
