@@ -92,6 +92,7 @@ func (t *trial) eachDamage(record []byte, f func(what string, damaged []byte)) {
 		for _, value := range damages[key] {
 			fields := fieldsOf(record)
 			if value == "" {
+				require.Contains(t, fields, key, "the harness does not read the stored form")
 				delete(fields, key)
 			} else {
 				fields[key] = json.RawMessage(value)

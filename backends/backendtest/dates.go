@@ -34,16 +34,16 @@ func (t *trial) lie(f func(modified, now time.Time) (time.Time, time.Time)) {
 
 // distrusted makes sure that c, which has watched since seen, goes by its
 // stopwatch, and looks often meanwhile.
-func (t *trial) distrusted(c backends.Backend, written, seen span) {
+func (t *trial) distrusted(c backends.Backend, name string, written, seen span) {
 	t.Helper()
 	t.need(t.Watching != nil, "Watching")
 	t.FirstLook = nil
 	w, _ := t.takeover(t.ttl(), t.ttl(), written, seen)
 	for range 8 {
-		t.held(c, "job", "the dates lie")
+		t.held(c, name, "the dates lie")
 		t.until(time.Now().Add(time.Until(w.from) / 4))
 	}
-	t.takenOver(c, "job", t.claim("contender"), w)
+	t.takenOver(c, name, t.claim("contender"), w)
 }
 
 func datesThatRunAheadTakeNothingOver(t *trial) {
@@ -51,7 +51,7 @@ func datesThatRunAheadTakeNothingOver(t *trial) {
 	c := t.New()
 	seen := t.watch(c, "job", t.claim("contender"))
 	t.lie(func(modified, now time.Time) (time.Time, time.Time) { return modified, now.Add(time.Hour) })
-	t.distrusted(c, written, seen)
+	t.distrusted(c, "job", written, seen)
 }
 
 func datesThatRunFastTakeNothingOver(t *trial) {
@@ -60,7 +60,7 @@ func datesThatRunFastTakeNothingOver(t *trial) {
 	_, written := t.dead("job", t.ttl())
 	c := t.New()
 	seen := t.watch(c, "job", t.claim("contender"))
-	t.distrusted(c, written, seen)
+	t.distrusted(c, "job", written, seen)
 }
 
 // They are those of the object's creation, for example.
@@ -87,12 +87,19 @@ func datesThatDoNotMoveTakeNothingOver(t *trial) {
 
 func missingDatesTakeNothingOver(t *trial) {
 	t.need(t.Watching != nil, "Watching")
-	t.undated()
-	_, written := t.dead("job", t.ttl())
-	time.Sleep(t.ttl() / 2)
-	c := t.New()
-	seen := t.watch(c, "job", t.claim("contender"))
-	t.distrusted(c, written, seen)
+	var none time.Time
+	for name, lie := range map[string]func(modified, now time.Time) (time.Time, time.Time){
+		"both":     func(time.Time, time.Time) (time.Time, time.Time) { return none, none },
+		"modified": func(_, now time.Time) (time.Time, time.Time) { return none, now },
+		"now":      func(modified, _ time.Time) (time.Time, time.Time) { return modified, none },
+	} {
+		t.lie(lie)
+		_, written := t.dead(name, t.ttl())
+		time.Sleep(t.ttl() / 2)
+		c := t.New()
+		seen := t.watch(c, name, t.claim("contender"))
+		t.distrusted(c, name, written, seen)
+	}
 }
 
 func datesFromTheFutureTakeNothingOver(t *trial) {
@@ -100,7 +107,8 @@ func datesFromTheFutureTakeNothingOver(t *trial) {
 	_, written := t.dead("job", t.ttl())
 	c := t.New()
 	seen := t.watch(c, "job", t.claim("contender"))
-	t.distrusted(c, written, seen)
+	require.GreaterOrEqual(t, t.observe(c, "job").Age, time.Duration(0))
+	t.distrusted(c, "job", written, seen)
 }
 
 func datesThatLieTellNoAge(t *trial) {

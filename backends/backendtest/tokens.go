@@ -47,18 +47,26 @@ func tokensGrowOverExpiries(t *trial) {
 
 func tokensGrowWhenTheRecordWasDeleted(t *trial) {
 	t.need(t.Delete != nil, "Delete")
-	b := t.New()
-	highest := t.used(b, "job")
-	t.allow(t.Delete("job"))
-	g := t.acquire(b, "job")
-	require.Greater(t, g.Token, highest, "this client has seen the record that was deleted")
+	b, observer := t.New(), t.New()
+	high := t.claim("holder")
+	high.Floor = t.used(b, "job") + 1<<30 // above what the store's clock would give
+	g := t.acquireAs(b, "job", high)
 	t.release(b, g)
+	t.observe(observer, "job")
+	for _, client := range []backends.Backend{b, observer} {
+		t.allow(t.Delete("job"))
+		next := t.acquire(client, "job")
+		require.Greater(t, next.Token, g.Token, "this client has seen the record that was deleted")
+		t.release(client, next)
+	}
 
 	t.need(!t.Timeless, "clock in its store")
 	require.False(t, t.observe(b, "job").Now.IsZero(), "Record.Now is the store's clock; say so if it has none")
-	t.allow(t.Delete("job"))
+	g = t.acquire(b, "timed")
+	t.release(b, g)
+	t.allow(t.Delete("timed"))
 	time.Sleep(lifetime)
-	require.Greater(t, t.acquire(t.New(), "job").Token, g.Token, "this client has not")
+	require.Greater(t, t.acquire(t.New(), "timed").Token, g.Token, "this client has not")
 }
 
 // used is the last token of a lease that was held a few times.
