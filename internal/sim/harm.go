@@ -53,8 +53,12 @@ func (w *world) harm(c *contender, p *process) {
 	case 2:
 		w.jump(p, upTo(c.ill, 2*time.Hour)-time.Hour)
 	case 3:
-		w.halt(p, p.machine.Suspend, "is suspended", about(c.ill, p.ttl))
+		d := about(c.ill, p.ttl)
+		w.halt(p, p.machine.Suspend, "is suspended", d)
 		w.report.Suspends++
+		if c.ill.IntN(4) == 0 { // the wall clock hides it
+			w.jump(p, -d)
+		}
 	case 4, 5:
 		w.halt(p, p.machine.Stop, "is stopped", about(c.ill, p.ttl))
 		w.report.Stops++
@@ -100,7 +104,8 @@ func (w *world) jump(p *process, d time.Duration) {
 	w.report.Jumps++
 	p.machine.Jump(d)
 	for _, t := range p.terms {
-		t.vague = t.vague || d < 0
+		t.vague = t.vague || t.ahead && d < 0
+		t.ahead = t.ahead || d > 0
 		w.expectWord(t)
 	}
 }
@@ -179,6 +184,9 @@ func (w *world) meddle() {
 	}
 }
 
+// note is the name of a field that the library does not know.
+const note = "x-note"
+
 // annotate adds a field that the library does not know: nobody must notice.
 func (w *world) annotate(front int) {
 	d := w.depot
@@ -190,8 +198,8 @@ func (w *world) annotate(front int) {
 	for ; i > 0 && c.data[i] != '}'; i-- { //nolint:revive // it looks for the last brace
 	}
 	data := append([]byte(nil), c.data[:i]...)
-	data = append(data, []byte(`,"x-note": "seen"`+"\n}\n")...)
-	if bytes.Contains(c.data, []byte("x-note")) {
+	data = append(data, []byte(`,"`+note+`": "seen"`+"\n}\n")...)
+	if bytes.Contains(c.data, []byte(note)) {
 		data = append([]byte(nil), c.data...)
 		data = append(data, '\n')
 	}

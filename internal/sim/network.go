@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -244,12 +245,16 @@ func (w *world) perform(r *request, again string) answer {
 		}
 		return answer{object: d.view(now, r.fate.front, e)}
 	}
+	before := d.current()
 	e, err := d.put(now, r.fate.front, r.version, r.data)
 	if err != nil {
 		w.note(r.p, "#%d %s refused by the store: %v", r.n, again, err)
 		return answer{err: err}
 	}
 	w.note(r.p, "#%d %s applied as v%d", r.n, again, e.n)
+	if before != nil && bytes.Contains(before.data, []byte(note)) && !bytes.Contains(e.data, []byte(note)) {
+		w.violated(RuleCarries, "v%d lacks a field that v%d had", e.n, before.n)
+	}
 	w.applied(r, e)
 	return answer{object: d.view(now, r.fate.front, e)}
 }

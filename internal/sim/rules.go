@@ -14,6 +14,7 @@ const (
 	RuleSomeone     = "someone leads soon after the faults"
 	RuleStatedEnd   = "Run ends for a stated reason only"
 	RuleEnds        = "Run ends when it is told to"
+	RuleCarries     = "what is not understood is carried along"
 	RuleBudget      = "requests stay within budget"
 	RuleNoSpin      = "no code spins"
 	RuleNoLeak      = "nothing is left running" // found by the caller: the bubble panics
@@ -22,5 +23,5 @@ const (
 // Rules are all of them.
 var Rules = []string{
 	RuleOneBelieves, RuleTokensRise, RuleWritten, RuleNotRobbed, RuleToldInTime, RuleFence, RuleNotLocked,
-	RuleOneTask, RuleTaskFirst, RuleSomeone, RuleStatedEnd, RuleEnds, RuleBudget, RuleNoSpin, RuleNoLeak,
+	RuleOneTask, RuleTaskFirst, RuleCarries, RuleSomeone, RuleStatedEnd, RuleEnds, RuleBudget, RuleNoSpin, RuleNoLeak,
 }

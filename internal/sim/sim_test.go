@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,7 @@ var (
 	seed  = flag.Uint64("seed", 0, "TestSchedules runs this seed only")
 	tell  = flag.Bool("trace", false, "TestSchedules prints what happened, event by event")
 	count = flag.Int("schedules", 0, "TestSchedules runs so many")
+	from  = flag.Int64("from", 1, "TestSchedules begins with this seed")
 	all   = flag.Bool("all", false, "TestSchedules goes on after a violation")
 )
 
@@ -61,20 +63,22 @@ func TestSchedules(t *testing.T) {
 		replay(t, *seed)
 		return
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	var next, failed atomic.Int64
+	defer debug.SetGCPercent(debug.SetGCPercent(2000))
+	var next atomic.Int64
+	next.Store(*from - 1)
 	var mu sync.Mutex
+	var failed tally
 	var total sim.Report
-	n, start := schedules(), time.Now()
+	last, start := *from+int64(schedules())-1, time.Now()
 	t.Run("worlds", func(t *testing.T) {
 		for worker := range runtime.GOMAXPROCS(0) {
 			t.Run(fmt.Sprint(worker), func(t *testing.T) {
 				t.Parallel()
 				var sum sim.Report
-				for s := next.Add(1); s <= int64(n) && (*all || failed.Load() == 0); s = next.Add(1) {
+				for s := next.Add(1); s <= last && (*all || failed.none()); s = next.Add(1) {
 					r := run(t, sim.Draw(uint64(s)), sim.Run)
 					if len(r.Violations) > 0 {
-						failed.Add(1)
+						failed.add(uint64(s), r.Violations)
 						report(t, uint64(s), r.Violations)
 					}
 					sum.Add(r)
@@ -85,7 +89,34 @@ func TestSchedules(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d worlds in %v, %d with violations: %+v", n, time.Since(start).Round(time.Millisecond), failed.Load(), total)
+	t.Logf("%d worlds in %v: %+v", next.Load()-*from+1-int64(runtime.GOMAXPROCS(0)), time.Since(start).Round(time.Millisecond), total)
+	if !failed.none() {
+		t.Logf("%d died, first seed %d: %s", failed.n, failed.first, failed.rule)
+	}
+}
+
+// A tally is of the worlds with violations. The command mutants reads it.
+type tally struct {
+	mu    sync.Mutex
+	n     int
+	first uint64
+	rule  string
+}
+
+func (f *tally) none() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n == 0
+}
+
+func (f *tally) add(seed uint64, violations []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.n == 0 || seed < f.first {
+		f.first = seed
+		f.rule, _, _ = strings.Cut(violations[0], ":")
+	}
+	f.n++
 }
 
 // report tells what went wrong in a world, and how to see it.

@@ -20,7 +20,8 @@ type term struct {
 	grant grant
 	began time.Duration // true time
 	until deadlines     // when belief ends, by the machine's clocks
-	vague bool          // the wall clock was set back since: until may be too early
+	ahead bool          // the wall clock was set forward since
+	vague bool          // and then back: until may be too early
 	told  bool          // Done is closed
 	timer *timer
 }
