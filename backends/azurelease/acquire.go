@@ -128,7 +128,7 @@ func (a *acquisition) take(ctx context.Context, s *sighting) (backends.Grant, er
 	if err := a.lease(ctx, t); err != nil {
 		return backends.Grant{}, err
 	}
-	at, err := a.write(ctx, a.name, t.base, t.leaseID, t.rec)
+	at, err := a.write(ctx, a.name, t.handle, t.base, true, t.rec)
 	if err != nil || !at.leased {
 		return backends.Grant{}, a.giveBack(ctx, at, t, err)
 	}
@@ -143,7 +143,7 @@ func (a *acquisition) make(ctx context.Context, t *title) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.blobs.create(ctx, a.blobName(a.name), data)
+	s, err := t.create(ctx, data)
 	switch {
 	case err == nil:
 		s.rec = rec
@@ -159,9 +159,7 @@ func (a *acquisition) make(ctx context.Context, t *title) error {
 // lease acquires the Azure lease, if the blob is still the one that was seen. The
 // same request may go out twice: under the same ID that is as good as once.
 func (a *acquisition) lease(ctx context.Context, t *title) error {
-	err := repeat(ctx, func() error {
-		return a.blobs.acquire(ctx, a.blobName(a.name), t.leaseID, t.rec.TTL, t.base)
-	})
+	err := repeat(ctx, func() error { return t.acquire(ctx, t.rec.TTL, t.base) })
 	switch {
 	case err == nil:
 		return nil
@@ -189,7 +187,7 @@ func (a *acquisition) giveBack(ctx context.Context, at *sighting, t *title, err 
 		return fmt.Errorf("%w: the lease has ended meanwhile", errAgain)
 	}
 	a.memory.abandon(a.name, t)
-	released := a.blobs.release(ctx, a.blobName(a.name), t.leaseID)
+	released := t.release(ctx)
 	if at == nil {
 		return err
 	}
@@ -202,20 +200,19 @@ func (a *acquisition) giveBack(ctx context.Context, at *sighting, t *title, err 
 // errRefused: the write was not applied and will not be.
 var errRefused = errors.New("the record has changed")
 
-// write puts rec into the blob with this ETag, under a lease if id is not "", and
-// answers once it is known what became of it: with the own record as it stands; or
-// with what stands in its place, and errRefused. After any other error it is
-// unknown.
-func (b *Backend) write(ctx context.Context, name string, etag azcore.ETag, id string, rec *record.Record) (*sighting, error) {
+// write puts rec into the blob with this ETag, under the lease of h if it is leased,
+// and answers once it is known what became of it: with the own record as it
+// stands; or with what stands in its place, and errRefused. After any other error
+// it is unknown.
+func (b *Backend) write(ctx context.Context, name string, h *handle, etag azcore.ETag, leased bool, rec *record.Record) (*sighting, error) {
 	data, err := rec.Encode()
 	if err != nil {
 		return nil, err
 	}
 	for range 2 { // the same bytes, twice at most
 		var s *sighting
-		s, err = b.blobs.write(ctx, b.blobName(name), etag, id, data)
-		if err == nil {
-			s.rec, s.leased = rec, id != ""
+		if s, err = h.write(ctx, etag, leased, data); err == nil {
+			s.rec = rec
 			return b.note(name, s), nil
 		}
 		err = fmt.Errorf("write: %w", err)

@@ -87,85 +87,89 @@ func shown(r *blob.DownloadStreamResponse) (*sighting, error) {
 }
 
 // create writes a blob that must not exist.
-func (b *blobs) create(ctx context.Context, name string, data []byte) (*sighting, error) {
-	return b.upload(ctx, name, data, &blob.AccessConditions{
+func (h *handle) create(ctx context.Context, data []byte) (*sighting, error) {
+	return h.upload(ctx, data, &blob.AccessConditions{
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: ptr(azcore.ETagAny)},
 	})
 }
 
-// write replaces a blob that must be as it was, under a lease if id is not "".
-func (b *blobs) write(ctx context.Context, name string, etag azcore.ETag, id string, data []byte) (*sighting, error) {
+// write replaces a blob that must be as it was, and if leased, under this lease.
+func (h *handle) write(ctx context.Context, etag azcore.ETag, leased bool, data []byte) (*sighting, error) {
 	conditions := &blob.AccessConditions{
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag},
 	}
-	if id != "" {
-		conditions.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &id}
+	if leased {
+		conditions.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &h.id}
 	}
-	return b.upload(ctx, name, data, conditions)
+	s, err := h.upload(ctx, data, conditions)
+	if err == nil {
+		s.leased = leased
+	}
+	return s, err
 }
 
-func (b *blobs) upload(ctx context.Context, name string, data []byte, c *blob.AccessConditions) (*sighting, error) {
-	r, err := b.container.NewBlockBlobClient(name).Upload(once(ctx), streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
+var (
+	contentType  = "application/json"
+	cacheControl = "no-store"
+)
+
+func (h *handle) upload(ctx context.Context, data []byte, c *blob.AccessConditions) (*sighting, error) {
+	r, err := h.blob.Upload(once(ctx), streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
 		AccessConditions: c,
-		HTTPHeaders: &blob.HTTPHeaders{
-			BlobContentType:  ptr("application/json"),
-			BlobCacheControl: ptr("no-store"),
-		},
+		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: &contentType, BlobCacheControl: &cacheControl},
 	})
 	if err != nil {
-		return nil, b.explain(err)
+		return nil, h.blobs.explain(err)
 	}
 	return &sighting{exists: true, etag: value(r.ETag), now: value(r.Date)}, nil
 }
 
+// handle is a blob and a lease ID for it, which it may or may not hold. Its methods are
+// one request each.
+type handle struct {
+	blobs *blobs
+	name  string
+	id    string
+	blob  *blockblob.Client
+	lease *lease.BlobClient
+}
+
+// handle makes one, with a lease ID that nobody else knows.
+func (b *blobs) handle(name string) (*handle, error) {
+	h := &handle{blobs: b, name: name, id: newLeaseID(), blob: b.container.NewBlockBlobClient(name)}
+	var err error
+	h.lease, err = lease.NewBlobClient(h.blob, &lease.BlobClientOptions{LeaseID: &h.id})
+	return h, err
+}
+
 // acquire takes the Azure lease of a blob that must be as it was. With an ID that
 // holds it already it begins anew.
-func (b *blobs) acquire(ctx context.Context, name, id string, ttl time.Duration, etag azcore.ETag) error {
-	c, err := b.lease(name, id)
-	if err != nil {
-		return err
-	}
-	_, err = c.AcquireLease(once(ctx), int32(ttl/time.Second), &lease.BlobAcquireOptions{ //nolint:gosec // 15 to 60, as Limits says
+func (h *handle) acquire(ctx context.Context, ttl time.Duration, etag azcore.ETag) error {
+	_, err := h.lease.AcquireLease(once(ctx), int32(ttl/time.Second), &lease.BlobAcquireOptions{ //nolint:gosec // 15 to 60, as Limits says
 		ModifiedAccessConditions: &lease.ModifiedAccessConditions{IfMatch: &etag},
 	})
-	return b.explain(err)
+	return h.blobs.explain(err)
 }
 
-func (b *blobs) renew(ctx context.Context, name, id string) error {
-	c, err := b.lease(name, id)
-	if err != nil {
-		return err
-	}
-	_, err = c.RenewLease(once(ctx), nil)
-	return b.explain(err)
+func (h *handle) renew(ctx context.Context) error {
+	_, err := h.lease.RenewLease(once(ctx), nil)
+	return h.blobs.explain(err)
 }
 
-func (b *blobs) release(ctx context.Context, name, id string) error {
-	c, err := b.lease(name, id)
-	if err != nil {
-		return err
-	}
-	_, err = c.ReleaseLease(once(ctx), nil)
-	return b.explain(err)
+func (h *handle) release(ctx context.Context) error {
+	_, err := h.lease.ReleaseLease(once(ctx), nil)
+	return h.blobs.explain(err)
 }
 
 // breakLease ends whatever lease there is after what remains of it, or at once.
 // It returns how many seconds that is.
-func (b *blobs) breakLease(ctx context.Context, name string, etag azcore.ETag, now bool) (remaining int32, err error) {
-	c, err := b.lease(name, newLeaseID()) // the request carries none
-	if err != nil {
-		return 0, err
-	}
+func (h *handle) breakLease(ctx context.Context, etag azcore.ETag, now bool) (remaining int32, err error) {
 	o := &lease.BlobBreakOptions{ModifiedAccessConditions: &lease.ModifiedAccessConditions{IfMatch: &etag}}
 	if now {
 		o.BreakPeriod = ptr[int32](0)
 	}
-	r, err := c.BreakLease(once(ctx), o)
-	return value(r.LeaseTime), b.explain(err)
-}
-
-func (b *blobs) lease(name, id string) (*lease.BlobClient, error) {
-	return lease.NewBlobClient(b.container.NewBlobClient(name), &lease.BlobClientOptions{LeaseID: &id})
+	r, err := h.lease.BreakLease(once(ctx), o)
+	return value(r.LeaseTime), h.blobs.explain(err)
 }
 
 // createContainer makes the container; that it exists is no error.

@@ -35,12 +35,13 @@ func (b *Backend) breakLease(ctx context.Context, name, version string, now bool
 	if !s.exists || version != "" && version != string(s.etag) {
 		return fmt.Errorf("%w: the blob to break is not there in version %q", backends.ErrLost, version)
 	}
+	h, err := b.blobs.handle(b.blobName(name))
 	leased := false
-	if s.leased {
-		leased, err = b.end(ctx, name, s, now)
+	if err == nil && s.leased {
+		leased, err = end(ctx, h, s, now)
 	}
 	if err == nil && s.rec == nil && !leased {
-		err = b.replace(ctx, name, s)
+		err = b.replace(ctx, name, h, s)
 	}
 	switch {
 	case matches(err, errChanged, errGone, errLeased):
@@ -53,9 +54,9 @@ func (b *Backend) breakLease(ctx context.Context, name, version string, now bool
 
 // end breaks the Azure lease, and reports whether it goes on for a while. It is
 // no error that the lease has ended by itself.
-func (b *Backend) end(ctx context.Context, name string, s *sighting, now bool) (leased bool, err error) {
+func end(ctx context.Context, h *handle, s *sighting, now bool) (leased bool, err error) {
 	err = repeat(ctx, func() error {
-		remaining, err := b.blobs.breakLease(ctx, b.blobName(name), s.etag, now)
+		remaining, err := h.breakLease(ctx, s.etag, now)
 		leased = remaining > 0
 		return err
 	})
@@ -66,11 +67,11 @@ func (b *Backend) end(ctx context.Context, name string, s *sighting, now bool) (
 }
 
 // replace writes a free record over what is none.
-func (b *Backend) replace(ctx context.Context, name string, s *sighting) error {
+func (b *Backend) replace(ctx context.Context, name string, h *handle, s *sighting) error {
 	rec := &record.Record{State: record.Free, Token: b.memory.token(name, 0, 0, s.now), Nonce: record.NewNonce()}
 	if rec.Token == 0 {
 		return foreign(fmt.Sprintf("no token is left above %d", backends.MaxToken))
 	}
-	_, err := b.write(ctx, name, s.etag, "", rec)
+	_, err := b.write(ctx, name, h, s.etag, false, rec)
 	return err
 }

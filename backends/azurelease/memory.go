@@ -1,8 +1,6 @@
 package azurelease
 
 import (
-	"crypto/rand"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -180,14 +178,4 @@ func (m *memory) candidate(name string) *title {
 		return k.abandoned[len(k.abandoned)-1]
 	}
 	return nil
-}
-
-// newLeaseID returns a random UUID in lower case, the only form that all of Azure
-// compares alike.
-func newLeaseID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, says its doc
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

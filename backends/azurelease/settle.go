@@ -45,27 +45,23 @@ func (b *Backend) mark(ctx context.Context, name string, s *sighting, t *title) 
 	if err != nil {
 		return nil, err
 	}
-	blob, id := b.blobName(name), ""
-	if s.leased {
-		id = t.leaseID
-	}
 	var at *sighting
 	if s.exists {
-		at, err = b.blobs.write(ctx, blob, s.etag, id, data)
+		at, err = t.write(ctx, s.etag, s.leased, data)
 	} else {
-		at, err = b.blobs.create(ctx, blob, data)
+		at, err = t.create(ctx, data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("write: %w", err)
 	}
-	at.rec, at.leased = rec, id != ""
+	at.rec = rec
 	return b.note(name, at), nil
 }
 
 // vacate releases the lease under the record that settles t.
 func (b *Backend) vacate(ctx context.Context, name string, s *sighting, t *title) error {
 	if s.leased {
-		err := repeat(ctx, func() error { return b.blobs.release(ctx, b.blobName(name), t.leaseID) })
+		err := repeat(ctx, func() error { return t.release(ctx) })
 		switch {
 		case err == nil:
 			b.memory.released(t.grant(name, s.etag))

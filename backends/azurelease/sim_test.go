@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -591,6 +592,7 @@ func TestNoTwoBelieveInADayOfChaos(t *testing.T) {
 	case testing.Short():
 		seeds = 2
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	var total report
 	var mu sync.Mutex
 	t.Run("seeds", func(t *testing.T) {
@@ -598,7 +600,7 @@ func TestNoTwoBelieveInADayOfChaos(t *testing.T) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					w := &world{seed: seed, length: length, ttl: 30 * time.Second, poll: 5 * time.Second, o: kinds[seed%uint64(len(kinds))]}
+					w := &world{seed: seed, length: length, ttl: 30 * time.Second, poll: 10 * time.Second, o: kinds[seed%uint64(len(kinds))]}
 					w.run(t)
 					require.Empty(t, w.violations)
 					mu.Lock()

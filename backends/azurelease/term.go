@@ -32,7 +32,7 @@ func (b *Backend) Renew(ctx context.Context, g backends.Grant) (backends.Grant, 
 // read before that is believed: if by the record nobody else has come, it asks
 // once more. A lease that is over gives ErrLost.
 func (b *Backend) renew(ctx context.Context, g backends.Grant, t *title) error {
-	ask := func() error { return b.blobs.renew(ctx, b.blobName(g.Name), t.leaseID) }
+	ask := func() error { return t.renew(ctx) }
 	err := repeat(ctx, ask)
 	switch {
 	case !refused(err):
@@ -94,7 +94,7 @@ func (b *Backend) recordDone(ctx context.Context, g backends.Grant, t *title) er
 	for range maxTries {
 		next := *t.rec
 		next.Extra, next.Done, next.Nonce = rec.Extra, g.Done, record.NewNonce()
-		at, err := b.write(ctx, g.Name, etag, t.leaseID, &next)
+		at, err := b.write(ctx, g.Name, t.handle, etag, true, &next)
 		switch {
 		case err == nil:
 			return nil
@@ -114,7 +114,7 @@ func (b *Backend) recordDone(ctx context.Context, g backends.Grant, t *title) er
 // request's own doing, or that of an earlier one whose answer was lost: as long as
 // the record is that of this term, nobody has held the lease since.
 func (b *Backend) free(ctx context.Context, g backends.Grant, t *title) error {
-	ask := func() error { return b.blobs.release(ctx, b.blobName(g.Name), t.leaseID) }
+	ask := func() error { return t.release(ctx) }
 	var s *sighting
 	err := repeat(ctx, ask)
 	for range 2 {

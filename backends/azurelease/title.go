@@ -14,7 +14,7 @@ import (
 // A title is the Proof of a Grant: one acquisition, and the term if it came to
 // one.
 type title struct {
-	leaseID string         // of this acquisition only; nobody else knows it
+	*handle                // with a lease ID for this acquisition only
 	rec     *record.Record // what it writes, or has written
 	base    azcore.ETag    // of the blob as it found it, or made it; "" if that is not known
 	settled string         // the nonce of the record that settles it
@@ -29,8 +29,12 @@ func (b *Backend) newTitle(name string, c backends.Claim, s *sighting) (*title, 
 	if token == 0 {
 		return nil, foreign(fmt.Sprintf("no token is left above %d", backends.MaxToken))
 	}
+	h, err := b.blobs.handle(b.blobName(name))
+	if err != nil {
+		return nil, err
+	}
 	return &title{
-		leaseID: newLeaseID(),
+		handle:  h,
 		base:    s.etag,
 		settled: record.NewNonce(),
 		open:    true,
@@ -87,4 +91,12 @@ func (t *title) freed() *record.Record {
 // goes by the ETag.
 func (t *title) touches(s *sighting) bool {
 	return s.exists && (s.etag == t.base || s.record().ID == t.rec.ID)
+}
+
+// newLeaseID returns a random UUID in lower case, the only form that all of Azure
+// compares alike.
+func newLeaseID() string {
+	id := record.NewNonce() // 128 random bits
+	variant := "89ab"[id[16]&3]
+	return id[:8] + "-" + id[8:12] + "-4" + id[13:16] + "-" + string(variant) + id[17:20] + "-" + id[20:]
 }
