@@ -67,6 +67,14 @@ func tokensGrowWhenTheRecordWasDeleted(t *trial) {
 	t.allow(t.Delete("timed"))
 	time.Sleep(lifetime)
 	require.Greater(t, t.acquire(t.New(), "timed").Token, g.Token, "this client has not")
+
+	t.observe(observer, "twice")
+	time.Sleep(lifetime)
+	g = t.acquire(b, "twice")
+	t.release(b, g)
+	t.allow(t.Delete("twice"))
+	time.Sleep(lifetime)
+	require.Greater(t, t.acquire(observer, "twice").Token, g.Token, "this client knows only that there was nothing, long ago")
 }
 
 // used is the last token of a lease that was held a few times.
