@@ -177,4 +177,67 @@ var mutants = []mutant{
 		file: "backends/cas/engine.go", tests: casTests,
 		old: "		Extra:  old.Extra,\n", new: "",
 	},
+	{
+		name: "nonce-shared", rule: "no two mutexes share a nonce",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "		ID:     record.NewNonce(),\n		TTL:    c.TTL,\n		Nonce:  record.NewNonce(),\n", new: "		ID:     shared,\n		TTL:    c.TTL,\n		Nonce:  shared,\n",
+		alsoOld: "type carrier = clock.Carrier\n", also: "type carrier = clock.Carrier\n\nvar shared = record.NewNonce()\n",
+	},
+	{
+		name: "done-dropped-by-renewal", rule: "a renewal carries Done forward",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "	next := *rec\n	next.Token", new: "	next := *rec\n	next.Done = \"\"\n	next.Token",
+	},
+	{
+		name: "takeover-of-any-version", rule: "a takeover is conditional on the version that was judged",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "	at, err := e.write(ctx, name, e.store.Put, s.version, rec)\n	switch {", new: "	version := s.version\n	if o, err := e.store.Load(ctx, name); err == nil {\n		version = o.Version\n	}\n	at, err := e.write(ctx, name, e.store.Put, version, rec)\n	switch {",
+	},
+	{
+		name: "new-bytes-after-unknown", rule: "what is tried again within a call are the same bytes",
+		file: "backends/cas/write.go", tests: casTests,
+		old: "		case s.version != version:\n			return s, errRefused\n		}\n", new: "		case s.version != version:\n			return s, errRefused\n		}\n		rec.Nonce = record.NewNonce()\n		data, _ = rec.Encode()\n",
+	},
+	{
+		name: "judged-by-a-stale-date", rule: "a token's date is not older than the look it stands on",
+		file: "backends/cas/judge.go", tests: casTests,
+		old: "	return mono <= freshFor && (wall-mono).Abs() <= apart", new: "	return mono <= freshFor || (wall-mono).Abs() >= 0",
+	},
+	{
+		name: "margin-too-small-for-the-contender", rule: "the contender's stopwatch allows for a fast clock",
+		file: "backends/cas/judge.go", tests: casTests,
+		old: "left := t + t/epsilon - e.unchanged(s)", new: "left := t - t/20 - e.unchanged(s)",
+	},
+	// Further rules of the holder's side.
+	{
+		name: "task-started-beside-the-old-one", rule: "no task starts before the last one has returned",
+		file: "leader/leader.go", tests: leaderTests,
+		old: "	led = c.lead(withPulse(within, pulse), lease)\n", new: "	done := make(chan error, 1)\n	go func() { done <- c.lead(withPulse(within, pulse), lease) }()\n	select {\n	case led = <-done:\n	case <-within.Done():\n		led = context.Cause(within)\n	}\n",
+	},
+	{
+		name: "lapsed-is-revived", rule: "what has lapsed is never revived",
+		file: "mutex/renew.go", tests: mutexTests,
+		old: "		case l.Err() != nil: // what has lapsed is never revived", new: "		case l.ctx.Err() != nil:",
+		alsoOld: "bound := min(l.ttl/6, 5*time.Second, l.Remaining())", also: "bound := min(l.ttl/6, 5*time.Second)",
+	},
+	{
+		name: "late-grant-believed", rule: "an answer that comes after the deadline gives no lease",
+		file: "mutex/mutex.go", tests: mutexTests,
+		old: "	l := newLease(m, a.grant, asked)\n	if l.Err() != nil {", new: "	l := newLease(m, a.grant, stampOf(m.clock))\n	if l.Err() != nil {",
+	},
+	{
+		name: "not-renewed", rule: "a held lease is renewed",
+		file: "mutex/renew.go", tests: mutexTests,
+		old: "	return max(0, asked+l.ttl/3-l.mutex.clock.Now().Mono)", new: "	return max(0, asked+l.ttl*2-l.mutex.clock.Now().Mono)",
+	},
+	{
+		name: "polls-without-pause", rule: "waiters pause between two looks",
+		file: "mutex/pause.go", tests: mutexTests,
+		old: "	poll := clock.Jitter(m.clock, m.options.Poll)\n", new: "	poll := clock.Jitter(m.clock, m.options.Poll) / 50\n",
+	},
+	{
+		name: "retries-that-shrink-to-nothing", rule: "no retry comes without a pause",
+		file: "mutex/pause.go", tests: mutexTests,
+		old: "	case left/2 > shortest:\n		return left / 2\n	default:\n		return left\n", new: "	default:\n		return left / 2\n",
+	},
 }

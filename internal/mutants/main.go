@@ -1,9 +1,12 @@
 // Command mutants breaks the shipped code on purpose, one rule of the safety
-// argument at a time, and runs the tests: each mutant must die. It is part of
-// "make prove".
+// argument at a time: each mutant must die. First the simulator tries: the command
+// tells in how many schedules the mutant died, the first seed, and which rule of
+// the simulator it broke. What the simulator cannot see, a named test has to. It is
+// part of "make prove".
 //
-//	go run ./internal/mutants            all of them
-//	go run ./internal/mutants -only NAME the ones whose name contains NAME
+//	go run ./internal/mutants              all of them
+//	go run ./internal/mutants -only NAME   the ones whose name contains NAME
+//	go run ./internal/mutants -schedules N how many schedules are counted
 //	go run ./internal/mutants -list
 package main
 
@@ -18,8 +21,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
-	"time"
 )
 
 // A mutant is one breakage: in file, old becomes new. It names the rule that
@@ -42,32 +45,40 @@ func main() {
 	}
 }
 
+var (
+	only      = flag.String("only", "", "run the mutants whose name contains this")
+	list      = flag.Bool("list", false, "print the mutants and the rules that they break")
+	schedules = flag.Int("schedules", 200, "how many schedules each mutant is tried in")
+)
+
+// mostSchedules is how many schedules a mutant may survive before it is left to tests.
+const mostSchedules = 2000
+
+const simulator = "./internal/sim"
+
 // run tries the mutants, and returns how many are not dead.
 func run(ctx context.Context) (failed int) {
-	only := flag.String("only", "", "run the mutants whose name contains this")
-	list := flag.Bool("list", false, "print the mutants and the rules that they break")
 	flag.Parse()
 	for _, m := range mutants {
 		if !strings.Contains(m.name, *only) {
 			continue
 		}
 		if *list {
-			fmt.Printf("%-28s %s\n", m.name, m.rule)
+			fmt.Printf("%-32s %s\n", m.name, m.rule)
 			continue
 		}
-		start := time.Now()
 		killer, err := m.run(ctx)
-		verdict := "died in " + killer
+		verdict := "dies: " + killer
 		if err != nil {
 			failed++
 			verdict = "SURVIVES: " + err.Error()
 		}
-		fmt.Printf("%-28s %5.1fs  %s\n", m.name, time.Since(start).Seconds(), verdict)
+		fmt.Printf("%-32s %s\n", m.name, verdict)
 	}
 	return failed
 }
 
-// run returns the first test that notices the mutant.
+// run tells what notices the mutant.
 func (m mutant) run(ctx context.Context) (killer string, err error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
@@ -82,10 +93,64 @@ func (m mutant) run(ctx context.Context) (killer string, err error) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, pkg).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("it does not compile: %s", out)
 	}
+	if slices.Contains(m.tests, simulator) {
+		if killer, err = m.simulate(ctx, dir, overlay); killer != "" || err != nil {
+			return killer, err
+		}
+	}
+	return m.test(ctx, overlay)
+}
+
+// simulate tries the mutant in the simulator: some schedules to count in how many it
+// dies, and if it dies in none of these, more, until it does.
+func (m mutant) simulate(ctx context.Context, dir, overlay string) (killer string, err error) {
+	binary := filepath.Join(dir, "sim.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", binary, simulator)
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the simulator does not compile: %s", out)
+	}
+	try := func(args ...string) []byte {
+		args = append([]string{"-test.run=^TestSchedules$", "-test.v", "-test.timeout=5m"}, args...)
+		c := exec.CommandContext(ctx, binary, args...) //nolint:gosec // it was built above
+		c.Dir = simulator
+		out, err := c.CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		return out
+	}
+	out := try("-schedules", fmt.Sprint(*schedules), "-all")
+	if out != nil {
+		return tellOf(out, *schedules), nil
+	}
+	if rest := mostSchedules - *schedules; rest > 0 {
+		out = try("-from", fmt.Sprint(*schedules+1), "-schedules", fmt.Sprint(rest))
+	}
+	if out != nil {
+		return tellOf(out, mostSchedules), nil
+	}
+	return "", nil
+}
+
+var tally = regexp.MustCompile(`(\d+) died, first seed (\d+): (.*)`)
+
+// tellOf reads what the simulator printed.
+func tellOf(out []byte, of int) string {
+	if t := tally.FindSubmatch(out); t != nil {
+		return fmt.Sprintf("in %s of %d schedules, first seed %s: %s", t[1], of, t[2], t[3])
+	}
+	return "the simulator " + firstFailure(out)
+}
+
+// test returns the first test, outside the simulator, that notices the mutant.
+func (m mutant) test(ctx context.Context, overlay string) (killer string, err error) {
 	for _, tests := range m.tests {
+		if tests == simulator {
+			continue
+		}
 		args := []string{"test", "-overlay", overlay, "-short", "-count=1", "-failfast", "-timeout=90s", tests}
 		if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // arguments are constants
-			return tests + " " + firstFailure(out), nil
+			return "by " + tests + " " + firstFailure(out), nil
 		}
 	}
 	return "", errors.New("no test notices")

@@ -26,6 +26,7 @@ type Config struct {
 	Weather    time.Duration // the mean time between two changes of that
 	Outages    float64       // the probability that the store cannot be reached then
 	Harm       time.Duration // the mean time between two blows to a process
+	Sever      float64       // the probability that a holder is cut off, for more than a TTL, by each answer
 	Operators  time.Duration // the mean time between two acts of an operator; 0: none
 	LateTimers time.Duration // a timer may be late by so much
 
@@ -101,8 +102,11 @@ func (c *Config) thin(r *rand.Rand) {
 	if c.OtherTTL > 0 {
 		c.OtherTTL, c.OtherPoll = 2*c.TTL, c.TTL/16
 	}
-	c.Fair, c.Storm = Faults{}, Faults{LoseAnswer: 0.5}
-	c.Outages, c.Harm = 0, 40*time.Second
+	c.Fair, c.Storm = Faults{Slow: 0.2}, Faults{LoseAnswer: 0.5}
+	if r.IntN(2) == 0 {
+		c.Fair = Faults{}
+	}
+	c.Outages, c.Harm, c.Sever = 0, 40*time.Second, 0.15
 }
 
 func pick(r *rand.Rand, of ...int) time.Duration { return time.Duration(of[r.IntN(len(of))]) }

@@ -70,6 +70,17 @@ func (w *world) harm(c *contender, p *process) {
 	}
 }
 
+// sever cuts a holder off at the worst of moments: when it has just had an answer.
+func (w *world) sever(p *process) {
+	if w.Sever == 0 || w.quiet || len(p.terms) == 0 || w.loop.now() < p.cutUntil || p.fates.Float64() > w.Sever {
+		return
+	}
+	d := p.ttl + upTo(p.fates, p.ttl)
+	w.note(p, "is cut off for %v", d)
+	p.cutUntil = w.loop.now() + d
+	w.report.Cuts++
+}
+
 // crash ends a process with no warning.
 func (w *world) crash(c *contender, p *process) {
 	w.note(p, "crashes")

@@ -169,6 +169,7 @@ func (w *world) afterEvent() {
 		for _, t := range p.terms {
 			w.look(t)
 		}
+		w.sever(p)
 	}
 	w.hearers = w.hearers[:0]
 	w.settle()
