@@ -21,7 +21,7 @@ var (
 	ErrUnsupported = errors.New("not supported by this store")
 	// ErrForeign: the object is not a record of this library, or a damaged
 	// one. It is left as it is; only an operator's Break replaces it.
-	ErrForeign = errors.New("not a lease record")
+	ErrForeign = errors.New("not a lease record (only Break replaces it)")
 )
 
 // A HeldError says who holds the lease. It matches ErrHeld.

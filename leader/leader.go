@@ -81,6 +81,9 @@ func Run(ctx context.Context, m *mutex.Mutex, lead func(context.Context, *mutex.
 	if err != nil {
 		return err
 	}
+	if m == nil || lead == nil {
+		return errors.New("leader: the mutex or the task is nil")
+	}
 	c := &campaign{m: m, lead: lead, options: options, clock: clock.Of(m)}
 	c.log = m.Options().Logger.With("lease", m.Name())
 	for {

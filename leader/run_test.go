@@ -285,6 +285,13 @@ func TestRunRefusesBadOptions(t *testing.T) {
 	}
 }
 
+func TestRunWithoutATaskCampaignsForNothing(t *testing.T) {
+	b := memlease.New()
+	require.ErrorContains(t, leader.Run(t.Context(), newMutex(t, b, nil), nil, nil), "nil")
+	require.Error(t, leader.Run(t.Context(), nil, untilDone, nil))
+	require.Equal(t, backends.Free, state(t, b))
+}
+
 func TestTheTaskRunsOnTheGoroutineOfRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := func() string {

@@ -20,7 +20,7 @@ func unreachable(_ context.Context, g backends.Grant) (backends.Grant, error) {
 func TestAWallClockSetBackDoesNotProlongALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, machine := alone()
-		b.renew = unreachable
+		b.renew.set(unreachable)
 		start := time.Now()
 		l := lock(t, b, nil)
 		machine.Jump(-time.Hour)

@@ -20,10 +20,10 @@ import (
 func TestTheDeadlineCountsFromTheQuestionOfTheAcquisition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
-		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+		b.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 			defer time.Sleep(5 * time.Second) // the answer takes that long
 			return b.Backend.Acquire(ctx, name, c)
-		}
+		})
 		asked := time.Now()
 		l := lock(t, b, nil)
 		require.Equal(t, asked.Add(hold), time.Now().Add(l.Remaining()))
@@ -34,10 +34,10 @@ func TestTheDeadlineCountsFromTheQuestionOfTheAcquisition(t *testing.T) {
 func TestTheDeadlineCountsFromTheQuestionOfTheRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
-		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 			defer time.Sleep(4 * time.Second)
 			return b.Backend.Renew(ctx, g)
-		}
+		})
 		asked := time.Now()
 		l := lock(t, b, nil)
 		time.Sleep(15 * time.Second) // renewed at 10 s, answered at 14 s
@@ -49,10 +49,10 @@ func TestTheDeadlineCountsFromTheQuestionOfTheRenewal(t *testing.T) {
 func TestAnAnswerAfterTheDeadlineIsNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
-		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+		b.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 			defer time.Sleep(time.Minute)
 			return b.Backend.Acquire(ctx, name, c)
-		}
+		})
 		l, err := newMutex(t, b, nil).TryLock(t.Context())
 		require.Nil(t, l)
 		require.ErrorIs(t, err, mutex.ErrLost)
@@ -69,10 +69,10 @@ func TestARenewalThatNeverAnswersDoesNotHoldUpTheDeadline(t *testing.T) {
 		l := lock(t, b, nil)
 		ctx, cancel := l.Context(t.Context())
 		defer cancel()
-		b.renew = func(_ context.Context, g backends.Grant) (backends.Grant, error) {
+		b.renew.set(func(_ context.Context, g backends.Grant) (backends.Grant, error) {
 			<-hole
 			return g, errors.New("closed")
-		}
+		})
 		<-ctx.Done()
 		require.Equal(t, hold, time.Since(start))
 		require.ErrorIs(t, context.Cause(ctx), mutex.ErrLost)
@@ -83,10 +83,10 @@ func TestASuccessAfterTheDeadlineRevivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
 		l := lock(t, b, nil)
-		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 			time.Sleep(25 * time.Second)
 			return b.Backend.Renew(context.WithoutCancel(ctx), g)
-		}
+		})
 		time.Sleep(time.Minute)
 		require.ErrorIs(t, l.Err(), mutex.ErrLost)
 		require.Zero(t, l.Remaining())
@@ -101,10 +101,10 @@ func TestAnUnknownRenewalDoesNotProlong(t *testing.T) {
 		start := time.Now()
 		l := lock(t, b, nil)
 		lost := errors.New("the answer is lost")
-		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 			g, _ = b.Backend.Renew(ctx, g) // it was applied, but who knows
 			return g, lost
-		}
+		})
 		awaitEnd(t, l)
 		require.Equal(t, hold, time.Since(start))
 		require.ErrorIs(t, l.Err(), lost)
@@ -117,12 +117,12 @@ func TestAFailedRenewalIsRetriedInTime(t *testing.T) {
 		b, _ := alone()
 		l := lock(t, b, nil)
 		fails := 0
-		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 			if fails++; fails%3 != 0 {
 				return g, &backends.RetryError{After: 10 * time.Second, Err: errors.New("busy")}
 			}
 			return b.Backend.Renew(ctx, g)
-		}
+		})
 		time.Sleep(time.Hour)
 		require.NoError(t, l.Err())
 		require.NoError(t, l.Release(t.Context()))
@@ -133,7 +133,7 @@ func TestARenewalThatHangsIsGivenUpInTimeForAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
 		l := lock(t, b, nil)
-		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 			if b.renewals.Load()%3 != 0 {
 				asked := time.Now()
 				<-ctx.Done()
@@ -141,7 +141,7 @@ func TestARenewalThatHangsIsGivenUpInTimeForAnother(t *testing.T) {
 				return g, ctx.Err()
 			}
 			return b.Backend.Renew(ctx, g)
-		}
+		})
 		time.Sleep(time.Hour)
 		require.NoError(t, l.Err())
 		require.NoError(t, l.Release(t.Context()))
@@ -152,12 +152,12 @@ func TestARetryAfterBeyondTheDeadlineLeavesTimeForATry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
 		l := lock(t, b, nil)
-		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 			if b.renewals.Load() == 1 {
 				return g, &backends.RetryError{After: time.Hour, Err: errors.New("busy")}
 			}
 			return b.Backend.Renew(ctx, g)
-		}
+		})
 		time.Sleep(time.Hour)
 		require.NoError(t, l.Err())
 		require.NoError(t, l.Release(t.Context()))
@@ -202,13 +202,17 @@ func (s *silence) renew(b *hooked) func(context.Context, backends.Grant) (backen
 }
 
 func TestInABlackHoleTheContextEndsBeforeAContenderHolds(t *testing.T) {
-	for range 1000 {
+	trials := 1000
+	if raced {
+		trials = 200
+	}
+	for range trials {
 		synctest.Test(t, func(t *testing.T) {
 			store, rate := memstore.New(clock.System), 0.99+0.02*rand.Float64()
 			holder := on(sim.NewMachine(rate, 0), store)
 			contender := on(sim.NewMachine(0.99+0.02*rand.Float64(), 0), store)
 			s := &silence{asked: time.Now(), from: time.Now().Add(time.Duration(rand.Int64N(int64(time.Minute))))}
-			holder.renew = s.renew(holder)
+			holder.renew.set(s.renew(holder))
 			l := lock(t, holder, nil)
 			ctx, cancel := l.Context(t.Context())
 			defer cancel()

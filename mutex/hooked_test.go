@@ -20,34 +20,40 @@ import (
 type hooked struct {
 	backends.Backend
 	clock.Carrier
-	acquire  func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error)
-	renew    func(ctx context.Context, g backends.Grant) (backends.Grant, error)
-	release  func(ctx context.Context, g backends.Grant) error
+	acquire  hook[func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error)]
+	renew    hook[func(ctx context.Context, g backends.Grant) (backends.Grant, error)]
+	release  hook[func(ctx context.Context, g backends.Grant) error]
 	acquires atomic.Int32
 	renewals atomic.Int32
 	releases atomic.Int32
 }
 
+// A hook is a call that a test may replace while it is made elsewhere.
+type hook[F any] struct{ f atomic.Pointer[F] }
+
+func (h *hook[F]) set(f F) { h.f.Store(&f) }
+func (h *hook[F]) unset()  { h.f.Store(nil) }
+
 func (h *hooked) Acquire(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 	h.acquires.Add(1)
-	if h.acquire != nil {
-		return h.acquire(ctx, name, c)
+	if f := h.acquire.f.Load(); f != nil {
+		return (*f)(ctx, name, c)
 	}
 	return h.Backend.Acquire(ctx, name, c)
 }
 
 func (h *hooked) Renew(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 	h.renewals.Add(1)
-	if h.renew != nil {
-		return h.renew(ctx, g)
+	if f := h.renew.f.Load(); f != nil {
+		return (*f)(ctx, g)
 	}
 	return h.Backend.Renew(ctx, g)
 }
 
 func (h *hooked) Release(ctx context.Context, g backends.Grant) error {
 	h.releases.Add(1)
-	if h.release != nil {
-		return h.release(ctx, g)
+	if f := h.release.f.Load(); f != nil {
+		return (*f)(ctx, g)
 	}
 	return h.Backend.Release(ctx, g)
 }

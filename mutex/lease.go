@@ -175,6 +175,9 @@ func (l *Lease) end(cause error) {
 // runs out after a TTL, unless Release is called. It is for work that may not
 // have stopped, such as a task that hangs.
 func (l *Lease) Abandon(cause error) {
+	if cause == nil {
+		cause = errors.New("no reason was given")
+	}
 	l.end(fmt.Errorf("%w: abandoned: %w", ErrLost, cause))
 }
 
@@ -203,10 +206,12 @@ func (l *Lease) Release(ctx context.Context) error {
 	if freed := l.free(ctx, err == nil); err == nil {
 		err = freed
 	}
-	if err != nil {
+	if err == nil {
+		l.mutex.log.Info("lease released", "token", l.token)
+	} else {
 		err = fmt.Errorf("release %q: %w", l.name, err)
+		l.mutex.log.Warn("lease ended without a release", "token", l.token, "error", err)
 	}
-	l.mutex.log.Info("lease released", "token", l.token, "error", err)
 	l.result = err
 	close(l.released)
 	l.mutex.forget(l)
@@ -245,6 +250,11 @@ func (l *Lease) knownLost() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return errors.Is(l.lastError, ErrLost)
+}
+
+// heldError tells a second locker of the same Mutex whom it waits for.
+func (l *Lease) heldError() error {
+	return fmt.Errorf("this Mutex holds it: %w", &backends.HeldError{Record: l.record()})
 }
 
 // record describes the own lease to a second locker.

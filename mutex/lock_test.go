@@ -152,7 +152,7 @@ func TestAnAcquisitionUnderWayIsSettledInTheBackground(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memstore.New(clock.System)
 				slow := on(clock.System, store)
-				slow.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+				slow.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 					if !applied {
 						<-ctx.Done()
 						return backends.Grant{}, ctx.Err()
@@ -161,7 +161,7 @@ func TestAnAcquisitionUnderWayIsSettledInTheBackground(t *testing.T) {
 					<-ctx.Done()
 					time.Sleep(time.Second)
 					return g, err
-				}
+				})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				m := newMutex(t, slow, nil)
@@ -170,7 +170,7 @@ func TestAnAcquisitionUnderWayIsSettledInTheBackground(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.Equal(t, time.Second, time.Since(start))
 
-				slow.acquire = nil
+				slow.acquire.unset()
 				l, err := m.TryLock(t.Context()) // waits for the settlement
 				require.NoError(t, err)
 				require.LessOrEqual(t, time.Since(start), 3*time.Second)
@@ -183,10 +183,10 @@ func TestAnAcquisitionUnderWayIsSettledInTheBackground(t *testing.T) {
 func TestAnAttemptThatEndsUnknownIsSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
-		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+		b.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 			g, _ := b.Backend.Acquire(ctx, name, c) // it has its effect, but
 			return g, errors.New("connection reset")
-		}
+		})
 		_, err := newMutex(t, b, nil).TryLock(t.Context())
 		require.ErrorContains(t, err, "connection reset")
 		synctest.Wait()
@@ -203,9 +203,9 @@ func TestAWrongSetUpEndsLockAtOnce(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b, _ := alone()
-			b.acquire = func(context.Context, string, backends.Claim) (backends.Grant, error) {
+			b.acquire.set(func(context.Context, string, backends.Claim) (backends.Grant, error) {
 				return backends.Grant{}, fmt.Errorf("put: %w", wrong)
-			}
+			})
 			start := time.Now()
 			_, err := newMutex(t, b, nil).Lock(t.Context())
 			require.ErrorIs(t, err, wrong)
@@ -217,7 +217,7 @@ func TestAWrongSetUpEndsLockAtOnce(t *testing.T) {
 func TestTroubleAfterTheFirstAnswerIsRiddenOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
-		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+		b.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 			switch n := b.acquires.Load(); {
 			case n == 1:
 				return backends.Grant{}, &backends.HeldError{}
@@ -225,7 +225,7 @@ func TestTroubleAfterTheFirstAnswerIsRiddenOut(t *testing.T) {
 				return backends.Grant{}, backends.ErrDenied
 			}
 			return b.Backend.Acquire(ctx, name, c)
-		}
+		})
 		start := time.Now()
 		l := lock(t, b, nil)
 		require.Less(t, time.Since(start), 50*6*time.Second, "the pauses are capped")
@@ -238,12 +238,12 @@ func TestLockRidesOutAnOutageFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
 		back := time.Now().Add(10 * time.Minute)
-		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+		b.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 			if time.Now().Before(back) {
 				return backends.Grant{}, errors.New("connection refused")
 			}
 			return b.Backend.Acquire(ctx, name, c)
-		}
+		})
 		l := lock(t, b, nil)
 		require.Less(t, time.Since(back), 6*time.Second+time.Millisecond)
 		require.NoError(t, l.Release(t.Context()))
@@ -253,12 +253,12 @@ func TestLockRidesOutAnOutageFromTheStart(t *testing.T) {
 func TestARetryAfterIsHonouredByAWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
-		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+		b.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 			if b.acquires.Load() == 1 {
 				return backends.Grant{}, &backends.RetryError{After: 40 * time.Second, Err: errors.New("busy")}
 			}
 			return b.Backend.Acquire(ctx, name, c)
-		}
+		})
 		start := time.Now()
 		l := lock(t, b, nil)
 		require.Equal(t, 40*time.Second, time.Since(start))
@@ -269,13 +269,13 @@ func TestARetryAfterIsHonouredByAWaiter(t *testing.T) {
 func TestAHangingReadIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
-		b.acquire = func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+		b.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
 			if b.acquires.Load() == 1 {
 				<-ctx.Done()
 				return backends.Grant{}, ctx.Err()
 			}
 			return b.Backend.Acquire(ctx, name, c)
-		}
+		})
 		start := time.Now()
 		l := lock(t, b, nil)
 		require.Less(t, time.Since(start), 11*time.Second)

@@ -138,6 +138,9 @@ func (m *Mutex) gaveUp(ctx context.Context, last error) error {
 // If f panics, or ends its goroutine, nothing is released: the lease is
 // abandoned, and runs out at the store.
 func (m *Mutex) Do(ctx context.Context, f func(context.Context, *Lease) error) error {
+	if f == nil {
+		return fmt.Errorf("do %q: the function is nil", m.name)
+	}
 	l, err := m.Lock(ctx)
 	if err != nil {
 		return err
@@ -212,13 +215,13 @@ func (m *Mutex) enter(ctx context.Context, wait bool) error {
 			}
 		}
 		if live.Err() == nil && !wait {
-			return &backends.HeldError{Record: live.record()}
+			return live.heldError()
 		}
 		m.log.Debug("lease is held by this mutex itself", "token", live.token)
 		select {
 		case <-live.gone:
 		case <-ctx.Done():
-			return &backends.HeldError{Record: live.record()}
+			return live.heldError()
 		}
 	}
 }
@@ -258,6 +261,9 @@ func (m *Mutex) attempt(ctx context.Context, wait bool) (*Lease, error) {
 	go func() {
 		defer cancel()
 		g, err := m.backend.Acquire(request, m.name, m.options.claim())
+		if err != nil && request.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("no answer within %v: %w", m.patience(), err)
+		}
 		answer <- acquired{g, err}
 	}()
 	select {

@@ -26,9 +26,10 @@ func (m *Mutex) pause(n int, err error) time.Duration {
 	return pause
 }
 
-// levelOf keeps a long outage from filling the log.
+// levelOf keeps a long outage from filling the log, and from being forgotten: the
+// first failure is a warning, and so are the second, fourth, eighth, …
 func levelOf(failures int) slog.Level {
-	if failures == 1 {
+	if failures&(failures-1) == 0 {
 		return slog.LevelWarn
 	}
 	return slog.LevelDebug

@@ -51,12 +51,12 @@ func TestReleaseIsRetriedWithinItsBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
 		l := lock(t, b, nil)
-		b.release = func(ctx context.Context, g backends.Grant) error {
+		b.release.set(func(ctx context.Context, g backends.Grant) error {
 			if b.releases.Load() < 3 {
 				return errors.New("500")
 			}
 			return b.Backend.Release(ctx, g)
-		}
+		})
 		start := time.Now()
 		require.NoError(t, l.Release(t.Context()))
 		require.Less(t, time.Since(start), 5*time.Second)
@@ -72,14 +72,14 @@ func TestReleaseReturnsInTimeWhenTheStoreIsGone(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, _ := alone()
 				l := lock(t, b, nil)
-				b.release = func(ctx context.Context, _ backends.Grant) error { return release(ctx) }
+				b.release.set(func(ctx context.Context, _ backends.Grant) error { return release(ctx) })
 				start := time.Now()
 				err := l.Release(t.Context())
 				require.Error(t, err)
 				require.NotErrorIs(t, err, mutex.ErrLost)
 				require.LessOrEqual(t, time.Since(start), 5*time.Second)
 				require.ErrorIs(t, l.Err(), mutex.ErrReleased, "it is not held any more, whatever the store says")
-				b.release = nil
+				b.release.unset()
 				next := lock(t, b, nil) // after a TTL
 				require.NoError(t, next.Release(t.Context()))
 			})
@@ -91,11 +91,11 @@ func TestReleaseSettlesARenewalUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
 		l := lock(t, b, nil)
-		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 			g, err := b.Backend.Renew(ctx, g)
 			<-ctx.Done() // applied, but the answer does not come
 			return g, err
-		}
+		})
 		time.Sleep(12 * time.Second)
 		require.NoError(t, l.Release(t.Context()))
 		r, err := b.Observe(t.Context(), "job")
@@ -110,10 +110,10 @@ func TestTheCauseOfTheOwnEndIsNotTheStoresWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
 		l := lock(t, b, nil)
-		b.renew = func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 			<-ctx.Done()
 			return g, context.Cause(ctx)
-		}
+		})
 		time.Sleep(12 * time.Second)
 		l.Abandon(errors.New("the task hangs"))
 		require.ErrorIs(t, l.Release(t.Context()), mutex.ErrLost)
@@ -126,7 +126,7 @@ func TestReleaseDoesNotWaitForARenewalThatIsStuck(t *testing.T) {
 		b, _ := alone()
 		hole := blackHole(t)
 		l := lock(t, b, nil)
-		b.renew = func(_ context.Context, g backends.Grant) (backends.Grant, error) { <-hole; return g, nil }
+		b.renew.set(func(_ context.Context, g backends.Grant) (backends.Grant, error) { <-hole; return g, nil })
 		time.Sleep(12 * time.Second)
 		start := time.Now()
 		require.Error(t, l.Release(t.Context()))
@@ -207,6 +207,22 @@ func TestTheContextCarriesTheToken(t *testing.T) {
 	})
 }
 
+func TestAbandonNeedsNoReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		l.Abandon(nil)
+		require.ErrorIs(t, l.Err(), mutex.ErrLost)
+		require.NotContains(t, l.Err().Error(), "nil")
+	})
+}
+
+func TestDoWithoutAFunctionLocksNothing(t *testing.T) {
+	b, _ := alone()
+	require.ErrorContains(t, newMutex(t, b, nil).Do(t.Context(), nil), "nil")
+	require.Zero(t, b.acquires.Load())
+}
+
 func TestDoKeepsTheLeaseWhileTheTaskDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()
@@ -234,7 +250,7 @@ func TestDoTellsOfALossThatTheTaskDidNotSee(t *testing.T) {
 		failed := errors.New("task failed")
 		for _, result := range []error{nil, failed} {
 			err := m.Do(t.Context(), func(context.Context, *mutex.Lease) error {
-				b.renew = unreachable
+				b.renew.set(unreachable)
 				time.Sleep(time.Minute)
 				return result
 			})
@@ -242,7 +258,7 @@ func TestDoTellsOfALossThatTheTaskDidNotSee(t *testing.T) {
 			if result != nil {
 				require.ErrorIs(t, err, result)
 			}
-			b.renew = nil
+			b.renew.unset()
 		}
 		require.ErrorIs(t, m.Do(t.Context(), func(context.Context, *mutex.Lease) error { return failed }), failed)
 	})
