@@ -16,6 +16,9 @@ import (
 // happens after a rename has been begun, since that is undecided.
 func explain(doing, file string, err error) error {
 	switch {
+	case notPermitted(err):
+		return fmt.Errorf("%s %s: %w: %w; in a directory with the sticky bit, such as /tmp, another user's file cannot be replaced",
+			doing, file, backends.ErrDenied, bare(err))
 	case errors.Is(err, fs.ErrPermission), readOnly(err):
 		return fmt.Errorf("%s %s: %w: %w", doing, file, backends.ErrDenied, bare(err))
 	case errors.Is(err, errors.ErrUnsupported):

@@ -17,3 +17,5 @@ func flock(*os.File) (locked bool, err error) { return false, errors.ErrUnsuppor
 func unflock(*os.File) {}
 
 func readOnly(error) bool { return false }
+
+func notPermitted(error) bool { return false }

@@ -28,3 +28,7 @@ func unflock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
 // readOnly reports whether err is that of a file system that is not written to.
 func readOnly(err error) bool { return errors.Is(err, unix.EROFS) }
+
+// notPermitted reports whether err is EPERM, which is not about the mode of a
+// file or directory: that is EACCES.
+func notPermitted(err error) bool { return errors.Is(err, unix.EPERM) }

@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/bloblease/bloblease/backends/filelease"
@@ -17,7 +18,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	store, err := filelease.New(os.TempDir()) // a directory that all of them share
+	dir := filepath.Join(os.TempDir(), "bloblease-first") // all of them share it
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		log.Fatal(err)
+	}
+	store, err := filelease.New(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
