@@ -166,6 +166,9 @@ func (a *acquisition) lease(ctx context.Context, t *title) error {
 	case matches(err, errLeased): // so it is not under this ID
 		a.open, a.denied = nil, t.base
 		return fmt.Errorf("acquire: %w: %w", errAgain, err)
+	case matches(err, backends.ErrNoContainer) && a.create:
+		a.open = nil
+		return fmt.Errorf("acquire: %w: %w", errAgain, err)
 	case barred(err):
 		a.open = nil
 		return fmt.Errorf("acquire: %w", err)

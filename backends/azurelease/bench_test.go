@@ -165,6 +165,9 @@ func benchmark(b *testing.B, before, act, after func(*bench, testing.TB)) {
 const mostBytes = 3 << 10 // over the SDK, per request
 
 func TestARequestCostsLittleMoreThanTheSDKs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
 	for _, a := range acts {
 		t.Run(a.name, func(t *testing.T) {
 			allocs, size := measure(t, or(a.before), a.act, or(a.after))

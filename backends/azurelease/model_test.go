@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bloblease/bloblease/backends"
@@ -154,4 +155,23 @@ func overwrite(c *container.Client, name, id string, body []byte) error {
 
 func contextWithin(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), d)
+}
+
+// creating is a client that makes the container if it is missing.
+func (m *model) creating(t testing.TB) *azurelease.Backend {
+	t.Helper()
+	c, err := azurechecks.NewClient(m.layer, containerName)
+	require.NoError(t, err)
+	b, err := azurelease.New(c, &azurelease.Options{Create: true})
+	require.NoError(t, err)
+	return b
+}
+
+// forever leases a blob without end, as other programs do.
+func (m *model) forever(t testing.TB, name string) {
+	t.Helper()
+	c, err := lease.NewBlobClient(m.direct(t).NewBlobClient(name), nil)
+	require.NoError(t, err)
+	_, err = c.AcquireLease(t.Context(), -1, nil)
+	require.NoError(t, err)
 }

@@ -223,6 +223,55 @@ func TestALeaseWhoseRecordCannotBeWrittenIsGivenBack(t *testing.T) {
 	}
 }
 
+// A slot that is not known to be recorded is not given to the next one.
+func TestALeaseIsNotReleasedBeforeDoneIsRecorded(t *testing.T) {
+	for name, f := range map[string]fakestore.Fault{
+		"Busy":    azure.ServerBusy(time.Second),
+		"Denied":  azure.Denied("AuthorizationPermissionMismatch"),
+		"Unknown": azure.OperationTimedOut(),
+		"Lost":    never,
+	} {
+		f.Dropped = true
+		t.Run(name, func(t *testing.T) {
+			inModel(t, nil, func(t *testing.T, m *model) {
+				b := m.client(t)
+				g := acquire(t, b, "job")
+				g.Done = "all"
+				m.layer.Inject(fakestore.Always(f).Where(azure.Is(azure.PutBlob)))
+				require.Error(t, b.Release(t.Context(), g))
+				require.Equal(t, left{azure.Leased, "before", ""}, m.leftOf(t, g.Token))
+				m.layer.Inject(nil)
+				require.NoError(t, b.Release(t.Context(), g))
+				require.Equal(t, left{azure.Available, "before", "all"}, m.leftOf(t, g.Token))
+			})
+		})
+	}
+}
+
+// The lease was acquired, and the same request is under way once more. Releasing
+// alone would let that acquire it again, for nobody.
+func TestADuplicateOfAnAcquisitionTakesNothingAfterItsRelease(t *testing.T) {
+	for name, used := range map[string]bool{"OfANewName": false, "OfAFreeLease": true} {
+		t.Run(name, func(t *testing.T) {
+			inModel(t, nil, func(t *testing.T, m *model) {
+				b := m.client(t)
+				if used {
+					require.NoError(t, b.Release(t.Context(), acquire(t, b, "job")))
+				}
+				m.layer.Inject(cut(azure.AcquireLease, fakestore.Fault{Again: []time.Duration{5 * time.Second}, Err: fakestore.ErrReset}))
+				g, err := b.Acquire(t.Context(), "job", claim("unlucky"))
+				require.Error(t, err)
+				m.layer.Inject(nil)
+				require.NoError(t, b.Release(t.Context(), g))
+				m.layer.Wait()
+				look, _ := m.Look("job")
+				require.Equal(t, azure.Available, look.Lease)
+				require.Greater(t, acquire(t, m.client(t), "job").Token, g.Token)
+			})
+		})
+	}
+}
+
 // The write of Done arrives after the lease has run out, on an account that
 // accepts such writes. Its answer is too late for the process that sent it.
 func TestALateWriteOfDoneIsNotTheNextTerms(t *testing.T) {

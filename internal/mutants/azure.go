@@ -1,0 +1,105 @@
+package main
+
+var azureTests = []string{"./backends/azurelease"}
+
+func init() { mutants = append(mutants, azureMutants...) }
+
+// azureMutants are the rules of Azure's leases, each broken once. Some live in package
+// mutex; what notices them here is a lease of Azure's.
+var azureMutants = []mutant{
+	{
+		name: "azure-token-before-record", rule: "the token is granted when its record is confirmed",
+		file: "backends/azurelease/acquire.go", tests: azureTests,
+		old: "	if err != nil || !at.leased {\n", new: "	if at != nil && !at.leased {\n",
+		alsoOld: "	return t.grant(a.name, at.etag), nil\n", also: "	return t.grant(a.name, t.base), nil\n",
+	},
+	{
+		name: "azure-record-without-if-match", rule: "the record is written under If-Match",
+		file: "backends/azurelease/blobs.go", tests: azureTests,
+		old: "	conditions := &blob.AccessConditions{\n		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag},\n	}\n",
+		new: "	conditions := &blob.AccessConditions{}\n	_ = etag\n",
+	},
+	{
+		name: "azure-record-without-lease", rule: "the record is written under the lease",
+		file: "backends/azurelease/blobs.go", tests: azureTests,
+		old: "	if leased {\n		conditions.", new: "	if false {\n		conditions.",
+	},
+	{
+		name: "azure-acquire-without-if-match", rule: "the lease is acquired of the blob that was read",
+		file: "backends/azurelease/blobs.go", tests: azureTests,
+		old: "		ModifiedAccessConditions: &lease.ModifiedAccessConditions{IfMatch: &etag},\n	})\n", new: "	})\n	_ = etag\n",
+	},
+	{
+		name: "azure-lease-id-reused", rule: "a lease ID is of one acquisition only",
+		file: "backends/azurelease/title.go", tests: azureTests,
+		old: "	h, err := b.blobs.handle(b.blobName(name))\n	if err != nil {\n		return nil, err\n	}\n",
+		new: "	h, err := b.blobs.handle(b.blobName(name))\n	if err != nil {\n		return nil, err\n	}\n	process := \"0000\" + fmt.Sprintf(\"%p\", b)[2:]\n	h.id = \"00000000-0000-4000-8000-\" + process[len(process)-12:]\n",
+	},
+	{
+		name: "azure-expired-lease-revived", rule: "what has lapsed is never revived, though Azure would",
+		file: "mutex/renew.go", tests: azureTests,
+		old: "bound := min(l.ttl/6, 5*time.Second, l.Remaining())", new: "bound := min(l.ttl/6, 5*time.Second)",
+		alsoOld: "case l.Err() != nil:", also: "case l.ctx.Err() != nil:",
+	},
+	{
+		name: "azure-deadline-from-record", rule: "the deadline counts from before the lease was acquired",
+		file: "mutex/mutex.go", tests: azureTests,
+		old: "	case a := <-answer:\n", new: "	case a := <-answer:\n		asked = stampOf(m.clock)\n",
+	},
+	{
+		name: "azure-mismatch-is-a-strangers", rule: "a release that is refused is read back before it is believed",
+		file: "backends/azurelease/term.go", tests: azureTests,
+		old: "		case !refused(err):\n			return fmt.Errorf(\"release: %w\", err)\n", new: "		case !refused(err):\n			return fmt.Errorf(\"release: %w\", err)\n		case true:\n			return t.lost(&sighting{exists: true}, err)\n",
+	},
+	{
+		name: "azure-renewal-refused-unread", rule: "a renewal that is refused is read back before it is believed",
+		file: "backends/azurelease/term.go", tests: azureTests,
+		old: "case matches(err, errBroken): //", new: "case true: //",
+	},
+	{
+		name: "azure-held-by-the-record", rule: "whether a lease is held is read off the lease",
+		file: "backends/azurelease/blobs.go", tests: azureTests,
+		old: "	case last != nil && last.exists && last.etag == s.etag:\n		s.rec, s.foreign = last.rec, last.foreign\n	default:",
+		new: "	default:\n		defer func() { s.leased = s.rec != nil && s.rec.State == record.Held }()",
+	},
+	{
+		name: "azure-sdk-retries", rule: "the SDK sends a request once",
+		file: "backends/azurelease/blobs.go", tests: azureTests,
+		old: "policy.RetryOptions{MaxRetries: -1}", new: "policy.RetryOptions{MaxRetries: 3}",
+	},
+	{
+		name: "azure-settled-by-release", rule: "what is under way is stopped before the lease is released",
+		file: "backends/azurelease/settle.go", tests: azureTests,
+		old: "		case s.record().Nonce == t.settled:\n", new: "		case s.leased || s.record().Nonce == t.settled:\n",
+	},
+	{
+		name: "azure-nothing-settled", rule: "an acquisition of unknown outcome is settled",
+		file: "backends/azurelease/acquire.go", tests: azureTests,
+		old: "	if t == nil {\n		return &backends.HeldError", new: "	if true {\n		return &backends.HeldError",
+	},
+	{
+		name: "azure-not-given-back", rule: "a lease whose record cannot be written is given back",
+		file: "backends/azurelease/acquire.go", tests: azureTests,
+		old: "	released := t.release(ctx)\n", new: "	released := errNoLease\n",
+	},
+	{
+		name: "azure-done-unconfirmed", rule: "Done is confirmed before the lease is released",
+		file: "backends/azurelease/term.go", tests: azureTests,
+		old: "		if err := b.recordDone(ctx, g, t); err != nil {\n			return err\n		}\n", new: "		_ = b.recordDone(ctx, g, t)\n",
+	},
+	{
+		name: "azure-break-at-once", rule: "a break cuts nobody's time short",
+		file: "backends/azurelease/break.go", tests: azureTests,
+		old: "return b.breakLease(ctx, name, version, false)", new: "return b.breakLease(ctx, name, version, true)",
+	},
+	{
+		name: "azure-unread-code", rule: "412 is a condition only if it is not a lease",
+		file: "backends/azurelease/errors.go", tests: azureTests,
+		old: "	if m, ok := meanings[code]; ok {\n", new: "	if m, ok := meanings[code]; ok && status != http.StatusPreconditionFailed {\n",
+	},
+	{
+		name: "azure-url-in-errors", rule: "no error tells a secret",
+		file: "backends/azurelease/secrets.go", tests: azureTests,
+		old: "	text = headers.", new: "	if true {\n		return text\n	}\n	text = headers.",
+	},
+}
