@@ -18,9 +18,11 @@ type Config struct {
 
 	Drift   float64 // rates are within 1±Drift; the promise holds for 1 %
 	Extreme bool    // rates are 1±Drift and nothing between
+	Opposed bool    // and never all the same
 	OnTime  bool    // no jitter: everybody looks at the first moment
 
 	Latency    time.Duration // of a request that nothing befalls, one way
+	Align      float64       // the share of reads that arrive right after a write
 	Fair       Faults        // of every day
 	Storm      Faults        // now and then
 	Weather    time.Duration // the mean time between two changes of that
@@ -91,10 +93,18 @@ func Draw(seed uint64) Config {
 	return c
 }
 
+// Thin makes a world of a seed that surely has the temper of clocks at their limits.
+func Thin(seed uint64) Config {
+	c := Draw(seed)
+	c.Operators, c.OtherTTL, c.OtherPoll = 0, 0, 0
+	c.thin(rand.New(rand.NewPCG(seed, 78)))
+	return c
+}
+
 // thin makes the margins count: clocks at their limits, no latency, no jitter, holders
 // that are cut off and contenders that look often.
 func (c *Config) thin(r *rand.Rand) {
-	c.Contenders, c.Pairs, c.Lockers = 2, 0, 0
+	c.Contenders, c.Pairs, c.Lockers, c.Opposed = 2, 0, 0, true
 	c.Extreme, c.OnTime, c.LateTimers = true, true, 0
 	c.Latency = time.Microsecond
 	c.TTL = pick(r, 10, 15) * time.Second
@@ -106,7 +116,8 @@ func (c *Config) thin(r *rand.Rand) {
 	if r.IntN(2) == 0 {
 		c.Fair = Faults{}
 	}
-	c.Outages, c.Harm, c.Sever = 0, 40*time.Second, 0.15
+	c.Outages, c.Harm, c.Sever = 0, 2*time.Minute, 0.2
+	c.Align = 0.25
 }
 
 func pick(r *rand.Rand, of ...int) time.Duration { return time.Duration(of[r.IntN(len(of))]) }

@@ -46,6 +46,7 @@ type fate struct {
 	effect                  bool // has its effect in spite of err
 	stale                   int  // by so many editions
 	front                   int
+	align                   bool // it arrives right after the next write, if that comes first
 }
 
 func (f fate) String() string {
@@ -90,6 +91,9 @@ func (c *Config) draw(r *rand.Rand, f Faults, cut, write bool) fate {
 	}
 	if t.twice {
 		t.repeat = c.delay(r, true) * 4
+	}
+	if !write && chance(c.Align) {
+		t.align, t.before = true, c.TTL/8
 	}
 	if !write && chance(f.Stale) {
 		t.stale = 1 + r.IntN(4)
@@ -198,7 +202,10 @@ func (w *world) dispatch(p *process, r *request) bool {
 	if w.tracing() {
 		w.say(p, "sends #%d %s: %s", r.n, w.describe(r), r.fate.String())
 	}
-	w.loop.plan(p.id, r.fate.before, func() { w.arrive(r) })
+	arrival := w.loop.plan(p.id, r.fate.before, func() { w.arrive(r) })
+	if r.fate.align {
+		w.aligned = append(w.aligned, arrival)
+	}
 	return true
 }
 
@@ -255,8 +262,19 @@ func (w *world) perform(r *request, again string) answer {
 	if before != nil && bytes.Contains(before.data, []byte(note)) && !bytes.Contains(e.data, []byte(note)) {
 		w.violated(RuleCarries, "v%d lacks a field that v%d had", e.n, before.n)
 	}
+	w.release()
 	w.applied(r, e)
 	return answer{object: d.view(now, r.fate.front, e)}
+}
+
+// release lets the reads arrive that wait for a write.
+func (w *world) release() {
+	for _, e := range w.aligned {
+		if e.Stop() {
+			w.loop.plan(e.actor, 1, e.f)
+		}
+	}
+	w.aligned = w.aligned[:0]
 }
 
 // reply sends an answer back.

@@ -152,3 +152,28 @@ func TestOneSeedGivesOneTrace(t *testing.T) {
 		require.NotEmpty(t, again.Trace)
 	}
 }
+
+// thin is a world in which the margins count, with clocks that are off by so much.
+func thin(seed uint64, drift float64) sim.Config {
+	c := sim.Thin(seed)
+	c.Drift = drift
+	return c
+}
+
+func TestAtTheLimitOfThePromiseNoTwoBelieve(t *testing.T) {
+	for s := range uint64(200) {
+		require.Empty(t, run(t, thin(s+1, 0.01), sim.Run).Violations, "seed %d", s+1)
+	}
+}
+
+// The promise ends at 1 %. The margin of H, 2.5 % and more, ends at about 2 %.
+func TestBeyondThePromiseTheCheckerSeesTwo(t *testing.T) {
+	for s := range uint64(400) {
+		for _, v := range run(t, thin(s+1, 0.03), sim.Run).Violations {
+			if strings.HasPrefix(v, sim.RuleOneBelieves) {
+				return
+			}
+		}
+	}
+	require.Fail(t, "clocks that are off by 3 % did no harm")
+}

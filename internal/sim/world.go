@@ -74,6 +74,7 @@ type world struct {
 	trace    trace
 	terms    []*term // of tasks that have begun and not ended
 	hearers  []*process
+	aligned  []*event // arrivals of reads that wait for a write
 	grants   map[backends.Token]grant
 	ranks    map[backends.Token]int
 	last     grant         // of the last belief
@@ -144,6 +145,9 @@ func (w *world) populate() {
 	for label := range w.Contenders {
 		c := &contender{label: label, ill: w.random("ill", label)}
 		c.rate = w.rate(c.ill)
+		if w.Opposed {
+			c.rate = 1 + w.Drift*float64(2*(label%2)-1)
+		}
 		w.contenders = append(w.contenders, c)
 		w.loop.plan(label*1000+999, upTo(c.ill, time.Second), func() { w.boot(c) })
 	}
