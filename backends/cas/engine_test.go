@@ -185,23 +185,6 @@ func TestATermBeginsWithAPutAndGoesOnWithTouches(t *testing.T) {
 	require.Equal(t, []string{"put"}, s.asked(), "there may be no object to touch")
 }
 
-func TestAnEditChangesNothingOfTheTerm(t *testing.T) {
-	s := newTable()
-	e := New(s, Options{})
-	g := acquire(t, e, "job")
-	s.edit(t, "job", map[string]any{"token": 1, "ttl_ms": 1000, "holder": "somebody else", "id": "another"})
-	next, err := e.Renew(t.Context(), g)
-	require.NoError(t, err)
-	require.Equal(t, g.ID, next.ID)
-	require.Equal(t, g.TTL, next.TTL)
-	r, err := e.Observe(t.Context(), "job")
-	require.NoError(t, err)
-	require.Equal(t, g.Token, r.Token)
-	require.Equal(t, time.Minute, r.TTL)
-	require.Equal(t, "me", r.Holder)
-	require.Equal(t, g.ID, r.ID)
-}
-
 func TestAnEditThatFreesTheRecordEndsTheTerm(t *testing.T) {
 	s := newTable()
 	e := New(s, Options{})
