@@ -55,6 +55,9 @@ func tokensGrowWhenTheRecordWasDeleted(t *trial) {
 	t.observe(observer, "job")
 	for _, client := range []backends.Backend{b, observer} {
 		t.allow(t.Delete("job"))
+		if client == observer {
+			t.observe(client, "job")
+		}
 		next := t.acquire(client, "job")
 		require.Greater(t, next.Token, g.Token, "this client has seen the record that was deleted")
 		t.release(client, next)
