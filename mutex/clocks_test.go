@@ -114,3 +114,44 @@ func TestAShortStopCostsNothing(t *testing.T) {
 		require.NoError(t, l.Release(t.Context()))
 	})
 }
+
+// sleepInside makes a call during which the machine sleeps for an hour that its wall
+// clock hides.
+func sleepInside(machine interface {
+	Suspend()
+	Jump(time.Duration)
+	Resume()
+}) {
+	machine.Suspend()
+	time.Sleep(time.Hour)
+	machine.Jump(-time.Hour)
+	machine.Resume()
+}
+
+func TestAnAnswerThatASleepDelayedGivesNoLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, machine := alone()
+		b.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+			g, err := b.Backend.Acquire(ctx, name, c)
+			sleepInside(machine)
+			return g, err
+		})
+		_, err := newMutex(t, b, nil).TryLock(t.Context())
+		require.ErrorIs(t, err, mutex.ErrLost)
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestARenewalThatASleepDelayedRevivesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, machine := alone()
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			g, err := b.Backend.Renew(ctx, g)
+			sleepInside(machine)
+			return g, err
+		})
+		l := lock(t, b, nil)
+		awaitEnd(t, l)
+		require.EqualValues(t, 1, b.renewals.Load())
+	})
+}

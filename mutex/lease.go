@@ -117,6 +117,11 @@ func (l *Lease) remaining(thorough bool) time.Duration {
 	return 0
 }
 
+// over asks all clocks whether the lease has ended. It is asked when an answer
+// has come: what has changed then is how long the lease may be trusted, and the
+// machine may have slept meanwhile.
+func (l *Lease) over() bool { return l.ctx.Err() != nil || l.remaining(true) == 0 }
+
 func (l *Lease) expired() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

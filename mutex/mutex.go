@@ -292,7 +292,7 @@ func (m *Mutex) conclude(asked stamp, a acquired) (*Lease, error) {
 		return nil, a.err
 	}
 	l := newLease(m, a.grant, asked)
-	if l.Err() != nil {
+	if l.over() {
 		m.abandon(a)
 		return nil, fmt.Errorf("the store took too long to answer: %w", l.Err())
 	}

@@ -35,7 +35,7 @@ func (l *Lease) keep(limit *deadline) {
 	for clock.Sleep(l.ctx, l.mutex.clock, pause) == nil {
 		asked := stampOf(l.mutex.clock)
 		switch err := l.renew(); {
-		case l.Err() != nil: // what has lapsed is never revived
+		case l.over(): // what has lapsed is never revived
 			return
 		case err == nil:
 			failures = 0

@@ -217,13 +217,13 @@ var mutants = []mutant{
 	{
 		name: "lapsed-is-revived", rule: "what has lapsed is never revived",
 		file: "mutex/renew.go", tests: mutexTests,
-		old: "		case l.Err() != nil: // what has lapsed is never revived", new: "		case l.ctx.Err() != nil:",
+		old: "		case l.over(): // what has lapsed is never revived", new: "		case l.ctx.Err() != nil:",
 		alsoOld: "bound := min(l.ttl/6, 5*time.Second, l.Remaining())", also: "bound := min(l.ttl/6, 5*time.Second)",
 	},
 	{
-		name: "late-grant-believed", rule: "an answer that comes after the deadline gives no lease",
+		name: "grant-without-boot-clock", rule: "an answer that a sleep delayed gives no lease",
 		file: "mutex/mutex.go", tests: mutexTests,
-		old: "	l := newLease(m, a.grant, asked)\n	if l.Err() != nil {", new: "	l := newLease(m, a.grant, stampOf(m.clock))\n	if l.Err() != nil {",
+		old: "	if l.over() {", new: "	if l.Err() != nil {",
 	},
 	{
 		name: "not-renewed", rule: "a held lease is renewed",
