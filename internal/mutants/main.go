@@ -37,10 +37,14 @@ type mutant struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	failed := run(ctx)
+	flag.Parse()
+	s := run(ctx)
 	stop()
-	if failed > 0 {
-		fmt.Printf("%d mutants are not dead\n", failed)
+	if *list {
+		return
+	}
+	fmt.Printf("%d mutants: %d died in the simulator, %d by tests, %d are not dead\n", s.simulated+s.tested+s.alive, s.simulated, s.tested, s.alive)
+	if s.alive > 0 {
 		os.Exit(1)
 	}
 }
@@ -56,27 +60,37 @@ const mostSchedules = 2000
 
 const simulator = "./internal/sim"
 
-// run tries the mutants, and returns how many are not dead.
-func run(ctx context.Context) (failed int) {
-	flag.Parse()
-	for _, m := range mutants {
-		if !strings.Contains(m.name, *only) {
-			continue
-		}
-		if *list {
-			fmt.Printf("%-32s %s\n", m.name, m.rule)
-			continue
-		}
-		killer, err := m.run(ctx)
-		verdict := "dies: " + killer
-		if err != nil {
-			failed++
-			verdict = "SURVIVES: " + err.Error()
-		}
-		fmt.Printf("%-32s %s\n", m.name, verdict)
+// A score is what became of the mutants.
+type score struct{ simulated, tested, alive int }
+
+func (s *score) count(killer string, err error) (verdict string) {
+	switch {
+	case err != nil:
+		s.alive++
+		return "SURVIVES: " + err.Error()
+	case strings.HasPrefix(killer, byTest):
+		s.tested++
+	default:
+		s.simulated++
 	}
-	return failed
+	return "dies " + killer
 }
+
+// run tries the mutants.
+func run(ctx context.Context) (s score) {
+	for _, m := range mutants {
+		switch {
+		case !strings.Contains(m.name, *only):
+		case *list:
+			fmt.Printf("%-34s %s\n", m.name, m.rule)
+		default:
+			fmt.Printf("%-34s %s\n", m.name, s.count(m.run(ctx)))
+		}
+	}
+	return s
+}
+
+const byTest = "by "
 
 // run tells what notices the mutant.
 func (m mutant) run(ctx context.Context) (killer string, err error) {
@@ -139,7 +153,7 @@ func tellOf(out []byte, of int) string {
 	if t := tally.FindSubmatch(out); t != nil {
 		return fmt.Sprintf("in %s of %d schedules, first seed %s: %s", t[1], of, t[2], t[3])
 	}
-	return "the simulator " + firstFailure(out)
+	return "in the simulator: " + firstFailure(out)
 }
 
 // test returns the first test, outside the simulator, that notices the mutant.
@@ -150,7 +164,7 @@ func (m mutant) test(ctx context.Context, overlay string) (killer string, err er
 		}
 		args := []string{"test", "-overlay", overlay, "-short", "-count=1", "-failfast", "-timeout=90s", tests}
 		if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // arguments are constants
-			return "by " + tests + " " + firstFailure(out), nil
+			return byTest + tests + " " + firstFailure(out), nil
 		}
 	}
 	return "", errors.New("no test notices")

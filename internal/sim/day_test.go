@@ -15,11 +15,14 @@ var hours = flag.Int("hours", 24, "length of a run of TestNoTwoBelieveInADayOfCh
 
 // days is how many worlds of a day are made: few by default, all for the proof.
 func days() uint64 {
+	proof := os.Getenv(proving) != ""
 	switch {
-	case os.Getenv(proving) != "":
+	case raced && proof:
+		return 5
+	case raced, testing.Short():
+		return 1
+	case proof:
 		return 200
-	case testing.Short():
-		return 2
 	}
 	return 10
 }

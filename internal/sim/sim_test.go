@@ -43,15 +43,18 @@ func run(t *testing.T, c sim.Config, world func(sim.Config) sim.Report) (r sim.R
 
 // schedules is how many worlds TestSchedules makes.
 func schedules() int {
+	proof := os.Getenv(proving) != ""
 	switch {
 	case *count > 0:
 		return *count
+	case raced && proof:
+		return 5000
+	case raced: // the detector makes a world a dozen times as expensive
+		return 200
 	case testing.Short():
 		return 300
-	case os.Getenv(proving) != "":
+	case proof:
 		return 1_000_000
-	case raced:
-		return 1000
 	}
 	return 20_000
 }
