@@ -16,12 +16,12 @@ const lookEvery = 250 * time.Millisecond
 // watch is the watchdog: it ends the lease at its deadline, whatever the
 // renewing goroutine is waiting for.
 func (l *Lease) watch() {
-	t := l.mutex.clock.NewTimer(0)
+	t := l.mutex.clock.NewTimer(lookEvery)
 	defer t.Stop()
-	for {
+	for left := l.remaining(true); left > 0; left = l.remaining(true) {
+		t.Reset(min(left, lookEvery))
 		select {
 		case <-t.C():
-			t.Reset(min(l.remaining(true), lookEvery))
 		case <-l.ctx.Done():
 			return
 		}

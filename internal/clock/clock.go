@@ -63,7 +63,7 @@ type Timer interface {
 
 // Sleep waits for d on c, or until ctx ends; then it returns the cause.
 func Sleep(ctx context.Context, c Clock, d time.Duration) error {
-	if err := context.Cause(ctx); err != nil {
+	if err := context.Cause(ctx); err != nil || d <= 0 {
 		return err
 	}
 	t := c.NewTimer(d)
