@@ -52,11 +52,9 @@ func main() {
 var (
 	only      = flag.String("only", "", "run the mutants whose name contains this")
 	list      = flag.Bool("list", false, "print the mutants and the rules that they break")
-	schedules = flag.Int("schedules", 200, "how many schedules each mutant is tried in")
+	schedules = flag.Int("schedules", 200, "how many schedules each mutant is tried in, to count in how many it dies")
+	most      = flag.Int("most", 2000, "how many schedules a mutant may survive before it is left to tests")
 )
-
-// mostSchedules is how many schedules a mutant may survive before it is left to tests.
-const mostSchedules = 2000
 
 const simulator = "./internal/sim"
 
@@ -137,11 +135,11 @@ func (m mutant) simulate(ctx context.Context, dir, overlay string) (killer strin
 	if out != nil {
 		return tellOf(out, *schedules), nil
 	}
-	if rest := mostSchedules - *schedules; rest > 0 {
+	if rest := *most - *schedules; rest > 0 {
 		out = try("-from", fmt.Sprint(*schedules+1), "-schedules", fmt.Sprint(rest))
 	}
 	if out != nil {
-		return tellOf(out, mostSchedules), nil
+		return tellOf(out, *most), nil
 	}
 	return "", nil
 }

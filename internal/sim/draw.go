@@ -22,6 +22,7 @@ type Config struct {
 	OnTime  bool    // no jitter: everybody looks at the first moment
 
 	Latency    time.Duration // of a request that nothing befalls, one way
+	Drags      float64       // the share of answers that take up to TTL/6
 	Align      float64       // the share of reads that arrive right after a write
 	Fair       Faults        // of every day
 	Storm      Faults        // now and then
@@ -112,9 +113,9 @@ func (c *Config) thin(r *rand.Rand) {
 	if c.OtherTTL > 0 {
 		c.OtherTTL, c.OtherPoll = 2*c.TTL, c.TTL/16
 	}
-	c.Fair, c.Storm = Faults{Slow: 0.2}, Faults{LoseAnswer: 0.5}
+	c.Fair, c.Storm = Faults{}, Faults{LoseAnswer: 0.5}
 	if r.IntN(2) == 0 {
-		c.Fair = Faults{}
+		c.Drags = 0.3
 	}
 	c.Outages, c.Harm, c.Sever = 0, 2*time.Minute, 0.2
 	c.Align = 0.25

@@ -57,7 +57,7 @@ func (w *world) harm(c *contender, p *process) {
 		w.halt(p, p.machine.Suspend, "is suspended", d)
 		w.report.Suspends++
 		if c.ill.IntN(4) == 0 { // the wall clock hides it
-			w.jump(p, -d)
+			w.jump(p, -p.machine.local(d))
 		}
 	case 4, 5:
 		w.halt(p, p.machine.Stop, "is stopped", about(c.ill, p.ttl))
@@ -114,9 +114,8 @@ func (w *world) jump(p *process, d time.Duration) {
 	w.note(p, "its wall clock is set by %v", d)
 	w.report.Jumps++
 	p.machine.Jump(d)
+	p.jumps = [2]time.Duration{p.jumps[1], w.loop.now()}
 	for _, t := range p.terms {
-		t.vague = t.vague || t.ahead && d < 0
-		t.ahead = t.ahead || d > 0
 		w.expectWord(t)
 	}
 }

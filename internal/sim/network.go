@@ -89,6 +89,9 @@ func (c *Config) draw(r *rand.Rand, f Faults, cut, write bool) fate {
 	if chance(f.Late) {
 		t.after += time.Duration(r.Int64N(int64(2 * c.TTL)))
 	}
+	if chance(c.Drags) {
+		t.after += upTo(r, c.TTL/6)
+	}
 	if t.twice {
 		t.repeat = c.delay(r, true) * 4
 	}

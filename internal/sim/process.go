@@ -33,7 +33,8 @@ type process struct {
 	dead      bool
 	told      bool // to end
 	cutUntil  time.Duration
-	misled    time.Duration // when a stale answer last came
+	jumps     [2]time.Duration // when the wall clock was set, the last two times
+	misled    time.Duration    // when a stale answer last came
 	sent      int
 	terms     []*term
 	window    time.Duration // budget: a stretch of time
@@ -53,6 +54,14 @@ type campaign struct {
 	stopped bool
 }
 
+const longAgo = -24 * time.Hour
+
+// jumped reports whether the wall clock was set n times lately: then a deadline that
+// was read off it may be wrong.
+func (p *process) jumped(n int, now time.Duration) bool {
+	return now-p.jumps[2-n] < 2*p.ttl
+}
+
 func (p *process) String() string { return fmt.Sprintf("%d.%d", p.id/1000, p.id%1000) }
 
 // random returns a stream of its own for each purpose, so that what one part of the
@@ -69,7 +78,7 @@ func (w *world) boot(c *contender) {
 		return
 	}
 	c.lives++
-	p := &process{id: c.label*1000 + c.lives}
+	p := &process{id: c.label*1000 + c.lives, jumps: [2]time.Duration{longAgo, longAgo}}
 	r := w.random("boot", p.id)
 	chance := w.random("machine", p.id)
 	p.machine = newMachine(c.rate, time.Duration(r.Int64N(int64(2*time.Hour)))-time.Hour, lane{w.loop, p.id}, chance)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
@@ -15,15 +16,14 @@ const lookEvery = 250*time.Millisecond + 5*time.Millisecond
 
 // A term is one run of a task.
 type term struct {
-	c     *campaign
-	lease *mutex.Lease
-	grant grant
-	began time.Duration // true time
-	until deadlines     // when belief ends, by the machine's clocks
-	ahead bool          // the wall clock was set forward since
-	vague bool          // and then back: until may be too early
-	told  bool          // Done is closed
-	timer *timer
+	c       *campaign
+	lease   *mutex.Lease
+	grant   grant
+	began   time.Duration // true time
+	until   deadlines     // when belief ends, by the machine's clocks
+	told    bool          // Done is closed
+	version string        // when until was noted
+	timer   *timer
 }
 
 // A grant is the write that began a term, as the store saw it.
@@ -131,7 +131,8 @@ func (w *world) believes(o *term) bool {
 	if o.c.p.dead || closed(o.lease.Done()) {
 		return false
 	}
-	return o.vague && o.lease.Err() == nil || o.until.over(o.c.p.machine) < 0 && o.lease.Err() == nil
+	vague := o.c.p.jumped(2, w.loop.now())
+	return (vague || o.until.over(o.c.p.machine) < 0) && o.lease.Err() == nil
 }
 
 func closed(c <-chan struct{}) bool {
@@ -193,12 +194,12 @@ func (w *world) look(t *term) {
 		w.hearEnd(t)
 		return
 	}
-	if t.began != w.loop.now() && !t.vague && t.until.over(m) >= 0 {
+	now := w.loop.now()
+	if t.began != now && t.until.over(m) >= 0 && !t.c.p.jumped(2, now) {
 		return // to ask could end it
 	}
-	until := m.deadlines(t.lease.Remaining())
-	if until != t.until {
-		t.until, t.vague = until, false
+	if v := t.lease.Version(); v != t.version { // it was renewed
+		t.version, t.until = v, m.deadlines(t.lease.Remaining())
 		w.expectWord(t)
 	}
 }
@@ -212,8 +213,9 @@ func (w *world) hearEnd(t *term) {
 	m, err := t.c.p.machine, t.lease.Err()
 	w.note(t.c.p, "%s is told the end of t%d: %v, %v before its deadline", t.c.name, w.rankOf(t.lease.Token()), verdict(err), -t.until.over(m))
 	alive := errors.Is(err, mutex.ErrLost) && !errors.Is(err, leader.ErrHung) && t.until.over(m) < 0
-	misled := t.c.p.misled == w.loop.now() // by a stale read, which costs a lease, but never more
-	if alive && !misled && !w.meddledWith() {
+	misled := t.c.p.misled == w.loop.now()                                                         // by a stale read, which costs a lease, but never more
+	slept := t.c.p.jumped(1, w.loop.now()) && strings.Contains(err.Error(), "not renewed in time") // by a clock that until does not know of
+	if alive && !misled && !slept && !w.meddledWith() {
 		w.violated(RuleNotRobbed, "%s lost t%d %v before its deadline: %v", t.c.name, w.rankOf(t.lease.Token()), -t.until.over(m), err)
 	}
 }
@@ -231,7 +233,7 @@ func (w *world) checkTold(t *term) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, bound := t.c.p.machine, lookEvery+w.LateTimers-time.Millisecond
-	if closed(t.lease.Done()) || t.c.p.dead || t.vague {
+	if closed(t.lease.Done()) || t.c.p.dead || t.c.p.jumped(2, w.loop.now()) {
 		return
 	}
 	if over := t.until.over(m); over >= bound && m.running() >= bound {
