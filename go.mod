@@ -25,3 +25,5 @@ require (
 	golang.org/x/net v0.58.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
+
+ignore ./azurite/node_modules

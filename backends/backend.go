@@ -110,13 +110,11 @@ type Grant struct {
 // State says whether a lease is in force.
 type State int
 
+// The states of a lease.
 const (
-	// Unknown: it cannot be told.
-	Unknown State = iota
-	// Free: nobody holds it, and a contender may take it now.
-	Free
-	// Held: it is in force, as far as this observer can tell.
-	Held
+	Unknown State = iota // it cannot be told
+	Free                 // nobody holds it: a contender may take it now
+	Held                 // it is in force, as far as this observer can tell
 )
 
 // String returns "unknown", "free" or "held".

@@ -27,7 +27,7 @@ func (m *Mutex) pause(n int, err error) time.Duration {
 }
 
 // levelOf keeps a long outage from filling the log, and from being forgotten: the
-// first failure is a warning, and so are the second, fourth, eighth, …
+// first failure is a warning, and so are the second, the fourth, the eighth and so on.
 func levelOf(failures int) slog.Level {
 	if failures&(failures-1) == 0 {
 		return slog.LevelWarn
