@@ -87,7 +87,6 @@ func TestOneOfFiftyHoldsInEachOfAHundredRounds(t *testing.T) {
 
 func TestOneOfFiftyHoldsInEachRoundOnAzurite(t *testing.T) {
 	e := newEmulated(t)
-	t.Parallel()
 	rounds := 20
 	if azuriteRequired() {
 		rounds = 100

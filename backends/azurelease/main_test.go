@@ -12,7 +12,7 @@ func TestMain(m *testing.M) {
 	if !given("test.parallel") {
 		// What waits for a lease of Azurite's to run out waits together,
 		// however few cores there are.
-		if err := flag.Set("test.parallel", "100"); err != nil {
+		if err := flag.Set("test.parallel", "50"); err != nil {
 			panic(err)
 		}
 	}
