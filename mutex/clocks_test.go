@@ -155,3 +155,20 @@ func TestARenewalThatASleepDelayedRevivesNothing(t *testing.T) {
 		require.EqualValues(t, 1, b.renewals.Load())
 	})
 }
+
+// A renewal that was sent after the end would prolong the record for nobody.
+func TestNoRenewalIsSentAfterTheEnd(t *testing.T) {
+	for range 20 { // what chance has the last pause end with
+		synctest.Test(t, func(t *testing.T) {
+			b, _ := alone()
+			start := time.Now()
+			b.renew.set(func(_ context.Context, g backends.Grant) (backends.Grant, error) {
+				require.Less(t, time.Since(start), hold)
+				return g, errors.New("unreachable")
+			})
+			l := lock(t, b, nil)
+			awaitEnd(t, l)
+			time.Sleep(time.Minute)
+		})
+	}
+}

@@ -32,7 +32,7 @@ func (l *Lease) watch() {
 func (l *Lease) keep(limit *deadline) {
 	failures := 0
 	pause := l.untilRenewal(limit)
-	for clock.Sleep(l.ctx, l.mutex.clock, pause) == nil {
+	for clock.Sleep(l.ctx, l.mutex.clock, pause) == nil && !l.over() {
 		asked := stampOf(l.mutex.clock)
 		switch err := l.renew(); {
 		case l.over(): // what has lapsed is never revived
