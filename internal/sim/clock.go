@@ -17,7 +17,7 @@ import (
 type Machine struct {
 	rate float64 // of all its clocks
 	line timeline
-	late func() time.Duration // how late the next timer is; nil: never
+	late func(due time.Duration) time.Duration // how late a timer is; nil: never
 
 	mu      sync.Mutex
 	start   time.Duration
@@ -233,7 +233,7 @@ func (m *Machine) forget(t *timer) {
 func (t *timer) arm(now time.Duration) {
 	d := max(0, time.Duration(math.Ceil(float64(t.due-t.m.mono(now))/t.m.rate)))
 	if t.m.late != nil {
-		d += t.m.late()
+		d += t.m.late(t.due)
 	}
 	set := t.set
 	t.alarm = t.m.line.after(d, func() { t.ring(set) })

@@ -138,8 +138,10 @@ func (w *world) halt(p *process, stop func(), how string, d time.Duration) {
 	})
 }
 
-// lateness is how late a timer is: mostly not at all.
-func (w *world) lateness(r *rand.Rand) time.Duration {
+// lateness is how late a timer is: mostly not at all. It follows from when the timer
+// is due, since goroutines that set timers in one instant do so in no order.
+func (w *world) lateness(p *process, due time.Duration) time.Duration {
+	r := rand.New(rand.NewPCG(w.Seed^uint64(p.id)<<32, uint64(due))) //nolint:gosec // any bits will do
 	if w.quiet || r.Float64() > 0.02 {
 		return 0
 	}

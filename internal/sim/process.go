@@ -86,8 +86,7 @@ func (w *world) boot(c *contender) {
 		p.machine.chance = nil
 	}
 	if w.LateTimers > 0 {
-		late := w.random("late", p.id)
-		p.machine.late = func() time.Duration { return w.lateness(late) }
+		p.machine.late = func(due time.Duration) time.Duration { return w.lateness(p, due) }
 	}
 	p.fates = w.random("fates", p.id)
 	p.ttl, p.poll = w.TTL, w.Poll
