@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/bloblease/bloblease/internal/clock"
@@ -25,7 +26,8 @@ const defaultStopTimeout = 30 * time.Second
 // Options are the settings of Run. Zero values mean the defaults.
 type Options struct {
 	// StopTimeout is how long the lease is still renewed for a task that has
-	// not returned since ctx ended. Default 30 s.
+	// not returned since ctx ended; and how long after that, or after a loss, a
+	// task that has not returned is logged as an error. Default 30 s.
 	StopTimeout time.Duration
 	// Liveness, if set, is the longest time that a task may go without a call
 	// of Beat, from its start on. At least 10 ms.
@@ -114,9 +116,9 @@ func (c *campaign) term(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	led, hung := c.run(ctx, lease)
-	lost := lease.Err()
-	if released := lease.Release(ctx); lost == nil && errors.Is(released, mutex.ErrLost) {
-		lost = released
+	lost := lossOf(lease.Err())
+	if released := lease.Release(ctx); lost == nil {
+		lost = lossOf(released)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -134,11 +136,17 @@ func (c *campaign) term(ctx context.Context) (again bool, err error) {
 	return true, nil
 }
 
+// lossOf is err if it tells of a loss. A task may release its lease itself.
+func lossOf(err error) error {
+	if errors.Is(err, mutex.ErrLost) {
+		return err
+	}
+	return nil
+}
+
 // stopped is what Run returns after ctx has ended.
 func stopped(ctx context.Context, led error, hung bool) error {
-	ended := errors.Is(led, context.Canceled) || errors.Is(led, ctx.Err()) || errors.Is(led, context.Cause(ctx)) ||
-		errors.Is(led, mutex.ErrLost) || errors.Is(led, ErrResign)
-	if ended {
+	if onlyTheEnd(led, context.Canceled, ctx.Err(), context.Cause(ctx), mutex.ErrLost, mutex.ErrReleased, ErrResign) {
 		led = nil
 	}
 	switch {
@@ -149,6 +157,15 @@ func stopped(ctx context.Context, led error, hung bool) error {
 	default:
 		return fmt.Errorf("%w: it outstayed StopTimeout; %w", ErrHung, led)
 	}
+}
+
+// onlyTheEnd reports whether err says no more than one of ends. Of errors that were
+// joined, each must.
+func onlyTheEnd(err error, ends ...error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the joined ones are looked at
+		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyTheEnd(e, ends...) })
+	}
+	return slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
 }
 
 // run calls the task, under supervision.

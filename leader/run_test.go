@@ -80,6 +80,61 @@ func TestRunReturnsNilWhenItsContextEndsWhileItWaits(t *testing.T) {
 	})
 }
 
+func TestRunReportsAFailureThatIsJoinedWithTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := errors.New("could not flush")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := leader.Run(ctx, newMutex(t, memlease.New(), nil), func(ctx context.Context, _ *mutex.Lease) error {
+			<-ctx.Done()
+			return errors.Join(ctx.Err(), failed)
+		}, nil)
+		require.ErrorIs(t, err, failed)
+	})
+}
+
+func TestATaskMayReleaseItsLeaseItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed, terms := errors.New("failed"), 0
+		err := leader.Run(t.Context(), newMutex(t, memlease.New(), nil), func(ctx context.Context, l *mutex.Lease) error {
+			terms++
+			return errors.Join(failed, l.Release(ctx))
+		}, nil)
+		require.ErrorIs(t, err, failed)
+		require.Equal(t, 1, terms)
+	})
+}
+
+func TestALossThatOnlyTheReleaseShowsIsALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, terms := memlease.New(), 0
+		err := leader.Run(t.Context(), newMutex(t, b, nil), func(ctx context.Context, _ *mutex.Lease) error {
+			if terms++; terms == 1 {
+				return b.Break(ctx, "job", "")
+			}
+			return nil
+		}, nil)
+		require.NoError(t, err)
+		require.Equal(t, 2, terms, "it campaigns again")
+	})
+}
+
+func TestATaskThatIgnoresALossIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, terms := memlease.New(), 0
+		var log bytes.Buffer
+		m := newMutex(t, b, &mutex.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, leader.Run(t.Context(), m, func(ctx context.Context, l *mutex.Lease) error {
+			if terms++; terms == 1 {
+				require.NoError(t, b.Break(ctx, "job", ""))
+				time.Sleep(time.Hour)
+			}
+			return nil
+		}, nil))
+		require.Contains(t, log.String(), "task has not returned since its lease ended")
+	})
+}
+
 func TestRunReportsAFailureThatHasAnotherReasonThanTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := errors.New("could not flush")

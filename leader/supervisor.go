@@ -19,11 +19,15 @@ type supervisor struct {
 	outstayed atomic.Bool   // the task did not return within StopTimeout
 }
 
-// watch returns when the task has, or when there is no lease left to abandon.
+// watch returns when the task has, or when it has been found to hang.
 func (s *supervisor) watch(ctx context.Context) {
 	defer close(s.over)
 	if s.awaitStop(ctx) {
 		return
+	}
+	told := "since it was told to stop; its lease runs out"
+	if s.lease.Err() != nil {
+		told = "since its lease ended"
 	}
 	t := s.clock.NewTimer(s.options.StopTimeout)
 	defer t.Stop()
@@ -31,14 +35,14 @@ func (s *supervisor) watch(ctx context.Context) {
 	case <-s.returned:
 	case <-t.C():
 		s.outstayed.Store(true)
-		s.log.Error("task has not returned since it was told to stop; its lease runs out",
+		s.log.Error("task has not returned "+told,
 			"token", s.lease.Token(), "stop_timeout", s.options.StopTimeout)
 		s.lease.Abandon(ErrHung)
 	}
 }
 
-// awaitStop watches the beats until ctx ends. It reports whether there is no more
-// to watch, since the task has returned or the lease has ended.
+// awaitStop watches the beats until ctx or the lease ends, and then the task has to
+// return. It reports whether it has.
 func (s *supervisor) awaitStop(ctx context.Context) bool {
 	t := s.clock.NewTimer(s.untilDue())
 	defer t.Stop()
@@ -47,7 +51,7 @@ func (s *supervisor) awaitStop(ctx context.Context) bool {
 		case <-s.returned:
 			return true
 		case <-s.lease.Done():
-			return true
+			return false
 		case <-ctx.Done():
 			return false
 		case <-t.C():
@@ -56,7 +60,7 @@ func (s *supervisor) awaitStop(ctx context.Context) bool {
 				s.log.Error("task has not beaten in time; its lease is abandoned",
 					"token", s.lease.Token(), "liveness", s.options.Liveness)
 				s.lease.Abandon(ErrHung)
-				return true
+				return false
 			}
 			t.Reset(left)
 		}

@@ -56,6 +56,48 @@ func TestWatchLooksAtOnceAndThenTellsOfChanges(t *testing.T) {
 	})
 }
 
+func TestWatchTellsOfANewTokenAndNewMeta(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memlease.New()
+		term := func(addr string) {
+			l, err := newMutex(t, b, &mutex.Options{Meta: map[string]string{"addr": addr}}).Lock(context.Background())
+			require.NoError(t, err)
+			time.AfterFunc(time.Minute, func() { _ = l.Release(context.Background()) })
+		}
+		term("a")
+		var seen []string
+		for r, err := range leader.Watch(t.Context(), newMutex(t, b, &mutex.Options{Poll: time.Hour})) {
+			require.NoError(t, err)
+			if seen = append(seen, r.Meta["addr"]); len(seen) == 2 {
+				break
+			}
+			time.Sleep(2 * time.Minute)
+			time.AfterFunc(30*time.Minute, func() { term("b") })
+			time.AfterFunc(40*time.Minute, func() { term("a") }) // another term, all else alike
+		}
+		require.Equal(t, []string{"a", "a"}, seen)
+		time.Sleep(time.Hour)
+	})
+}
+
+type silent struct{ backends.Backend }
+
+func (silent) Observe(ctx context.Context, _ string) (backends.Record, error) {
+	<-ctx.Done()
+	return backends.Record{}, ctx.Err()
+}
+
+func TestWatchTellsOfAStoreThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		for _, err := range leader.Watch(t.Context(), newMutex(t, silent{memlease.New()}, nil)) {
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			break
+		}
+		require.Equal(t, 10*time.Second, time.Since(start))
+	})
+}
+
 func TestWatchEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -100,6 +100,19 @@ func TestTheBootClockTellsOfASleepThatTheWallClockHides(t *testing.T) {
 	})
 }
 
+// Wall and monotonic clock are only seconds apart, but Err asks the third.
+func TestErrAsksTheBootClockWhenTheOthersMovedApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, machine := alone()
+		l := lock(t, b, nil)
+		machine.Suspend()
+		time.Sleep(time.Hour)
+		machine.Jump(-time.Hour + 10*time.Second)
+		require.ErrorIs(t, l.Err(), mutex.ErrLost)
+		machine.Resume()
+	})
+}
+
 func TestAShortStopCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, machine := alone()

@@ -148,6 +148,22 @@ func TestARenewalThatHangsIsGivenUpInTimeForAnother(t *testing.T) {
 	})
 }
 
+func TestARetryAfterJustBeforeTheDeadlineLeavesTimeForATry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			if b.renewals.Load() == 1 {
+				return g, &backends.RetryError{After: 19 * time.Second, Err: errors.New("busy")}
+			}
+			time.Sleep(200 * time.Millisecond)
+			return b.Backend.Renew(ctx, g)
+		})
+		time.Sleep(time.Hour)
+		require.NoError(t, l.Err())
+	})
+}
+
 func TestARetryAfterBeyondTheDeadlineLeavesTimeForATry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()

@@ -199,12 +199,7 @@ func (l *Lease) Abandon(cause error) {
 // attempt even if ctx has ended before, so that a SIGTERM frees the lease.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.releasing.Swap(true) {
-		select {
-		case <-l.released:
-			return l.result
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		return l.awaitRelease(ctx)
 	}
 	err := l.Err()
 	l.end(ErrReleased)
@@ -223,6 +218,22 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
+// awaitRelease returns what the first Release did, unless ctx ends before that has
+// returned.
+func (l *Lease) awaitRelease(ctx context.Context) error {
+	select {
+	case <-l.released:
+		return l.result
+	default:
+	}
+	select {
+	case <-l.released:
+		return l.result
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // free writes the release, within its bound; after a loss, to spare the others a
 // wait, it tries but once. It waits for a renewal that is under way, since it has
 // to know what that wrote.
@@ -235,11 +246,11 @@ func (l *Lease) free(ctx context.Context, insist bool) error {
 	case <-within.Done():
 		return errors.New("a renewal is stuck")
 	}
-	if l.knownLost() {
-		return nil // there is nothing to free
+	if err := l.storesWord(); err != nil {
+		return err // there is nothing to free
 	}
 	for n := 1; ; n++ {
-		err := l.mutex.backend.Release(within, l.grant)
+		err := l.mutex.release(within, l.grant)
 		if err == nil || errors.Is(err, ErrLost) || ctx.Err() != nil || !insist {
 			return err
 		}
@@ -250,11 +261,15 @@ func (l *Lease) free(ctx context.Context, insist bool) error {
 	}
 }
 
-// knownLost reports whether the store has said that the term is over.
-func (l *Lease) knownLost() bool {
+// storesWord returns the error by which the store has said that the term is over,
+// if it has.
+func (l *Lease) storesWord() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return errors.Is(l.lastError, ErrLost)
+	if errors.Is(l.lastError, ErrLost) {
+		return l.lastError
+	}
+	return nil
 }
 
 // heldError tells a second locker of the same Mutex whom it waits for.

@@ -196,6 +196,20 @@ func TestAnAttemptThatEndsUnknownIsSettled(t *testing.T) {
 	})
 }
 
+func TestWhoIsTurnedAwayAsksNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		b.acquire.set(func(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
+			g, _ := b.Backend.Acquire(ctx, name, c)
+			return g, &backends.RetryError{After: time.Minute, Err: errors.New("429")}
+		})
+		_, err := newMutex(t, b, nil).TryLock(t.Context())
+		require.Error(t, err)
+		synctest.Wait()
+		require.Zero(t, b.releases.Load())
+	})
+}
+
 func TestAWrongSetUpEndsLockAtOnce(t *testing.T) {
 	for _, wrong := range []error{
 		backends.ErrDenied, backends.ErrNoContainer, backends.ErrUnsupported, backends.ErrForeign,
@@ -261,7 +275,8 @@ func TestARetryAfterIsHonouredByAWaiter(t *testing.T) {
 		})
 		start := time.Now()
 		l := lock(t, b, nil)
-		require.Equal(t, 40*time.Second, time.Since(start))
+		require.GreaterOrEqual(t, time.Since(start), 40*time.Second)
+		require.LessOrEqual(t, time.Since(start), time.Minute)
 		require.NoError(t, l.Release(t.Context()))
 	})
 }

@@ -170,13 +170,28 @@ func (m *Mutex) Do(ctx context.Context, f func(context.Context, *Lease) error) e
 }
 
 // Observe tells who holds the lease, without contending for it. It is one
-// request, and writes nothing.
+// request, and writes nothing. It waits at most min(TTL/3, 10 s) for the answer.
 func (m *Mutex) Observe(ctx context.Context) (backends.Record, error) {
-	r, err := m.backend.Observe(ctx, m.name)
+	within, cancel := m.clock.WithTimeout(ctx, m.patience())
+	defer cancel()
+	r, err := m.backend.Observe(within, m.name)
 	if err != nil {
 		return backends.Record{}, fmt.Errorf("observe %q: %w", m.name, err)
 	}
 	return r, nil
+}
+
+// release frees g. It has a goroutine of its own, so that its bound holds even if
+// the backend takes no notice of ctx.
+func (m *Mutex) release(ctx context.Context, g backends.Grant) error {
+	answer := make(chan error, 1)
+	go func() { answer <- m.backend.Release(ctx, g) }()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("no answer in time: %w", context.Cause(ctx))
+	}
 }
 
 // final reports whether err ends a Lock: a wrong set-up must not look like
@@ -221,6 +236,9 @@ func (m *Mutex) enter(ctx context.Context, wait bool) error {
 		select {
 		case <-live.gone:
 		case <-ctx.Done():
+			if !wait {
+				return context.Cause(ctx)
+			}
 			return live.heldError()
 		}
 	}
@@ -305,17 +323,25 @@ func (m *Mutex) conclude(asked stamp, a acquired) (*Lease, error) {
 // abandon ends an attempt that gave no lease. If it has taken something all the
 // same, or may have, that is freed in the background, and m is busy until then.
 func (m *Mutex) abandon(a acquired) {
-	if a.grant.Proof == nil {
+	if a.err != nil && (a.grant.Proof == nil || turnedAway(a.err)) {
 		m.leave(nil)
 		return
 	}
 	go func() { m.settle(a); m.leave(nil) }()
 }
 
+// turnedAway reports whether the store would not even look at a request. Another
+// one, to settle it, would fare no better; the next attempt finds out.
+func turnedAway(err error) bool {
+	var retry *backends.RetryError
+	return errors.As(err, &retry) || errors.Is(err, backends.ErrDenied) ||
+		errors.Is(err, backends.ErrNoContainer) || errors.Is(err, backends.ErrUnsupported)
+}
+
 // settle frees what an attempt took for nobody.
 func (m *Mutex) settle(a acquired) {
 	ctx, cancel := m.clock.WithTimeout(context.Background(), m.settlement())
 	defer cancel()
-	err := m.backend.Release(ctx, a.grant)
+	err := m.release(ctx, a.grant)
 	m.log.Debug("attempt settled", "token", a.grant.Token, "error", err)
 }

@@ -50,7 +50,7 @@ func (m *Mutex) untilNextLook(r backends.Record) time.Duration {
 // untilRetry is how long a waiter sleeps after its n-th failure in a row.
 func (m *Mutex) untilRetry(n int, err error) time.Duration {
 	pause := backoff(m.clock, m.options.Poll/8, m.options.Poll, n)
-	return max(pause, min(retryAfter(err), longestRetryAfter))
+	return max(pause, notBefore(m.clock, min(retryAfter(err), longestRetryAfter)))
 }
 
 // untilRenewalRetry is how long a holder sleeps after its n-th failed renewal in
@@ -60,7 +60,7 @@ func untilRenewalRetry(c clock.Clock, ttl time.Duration, n int, err error, left 
 	shortest := ttl / 60
 	pause := max(backoff(c, shortest, ttl/12, n), retryAfter(err))
 	switch {
-	case pause < left:
+	case pause < left-ttl/6: // there is time for a whole attempt after it
 		return pause
 	case left/2 > shortest:
 		return left / 2
@@ -77,6 +77,10 @@ func backoff(c clock.Clock, first, most time.Duration, n int) time.Duration {
 	}
 	return clock.Jitter(c, min(d, most))
 }
+
+// notBefore is d, or up to half as much more: those whom a store sent away
+// together must not come back together.
+func notBefore(c clock.Clock, d time.Duration) time.Duration { return clock.Jitter(c, d+d/4) }
 
 func retryAfter(err error) time.Duration {
 	var retry *backends.RetryError

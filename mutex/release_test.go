@@ -121,6 +121,69 @@ func TestTheCauseOfTheOwnEndIsNotTheStoresWord(t *testing.T) {
 	})
 }
 
+func TestReleaseIsBoundedThoughTheBackendIsDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		hole := blackHole(t)
+		l := lock(t, b, nil)
+		b.release.set(func(context.Context, backends.Grant) error { <-hole; return nil })
+		start := time.Now()
+		require.Error(t, l.Release(t.Context()))
+		require.Equal(t, 5*time.Second, time.Since(start))
+	})
+}
+
+func TestASecondReleaseReturnsWhatTheFirstDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		require.NoError(t, l.Release(t.Context()))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 100 {
+			require.NoError(t, l.Release(ended))
+		}
+	})
+}
+
+// The store's word comes with the very answer that Release waits for.
+func TestALossThatARenewalUnderWayTellsIsNotHidden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		b.renew.set(func(ctx context.Context, g backends.Grant) (backends.Grant, error) {
+			<-ctx.Done()
+			return g, mutex.ErrLost
+		})
+		time.Sleep(12 * time.Second)
+		require.ErrorIs(t, l.Release(t.Context()), mutex.ErrLost)
+		require.Zero(t, b.releases.Load())
+	})
+}
+
+func TestReleaseIsNotRetriedForACallerWhoHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		b.release.set(func(context.Context, backends.Grant) error { return errors.New("500") })
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.Error(t, l.Release(ended))
+		require.EqualValues(t, 1, b.releases.Load())
+	})
+}
+
+func TestAfterALossAReleaseIsTriedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := alone()
+		l := lock(t, b, nil)
+		b.release.set(func(context.Context, backends.Grant) error { return errors.New("500") })
+		l.Abandon(nil)
+		require.ErrorIs(t, l.Release(t.Context()), mutex.ErrLost)
+		require.EqualValues(t, 1, b.releases.Load())
+	})
+}
+
 func TestReleaseDoesNotWaitForARenewalThatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := alone()

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/internal/clock"
@@ -177,8 +176,10 @@ func (e *Engine) Release(ctx context.Context, g backends.Grant) error {
 	if err != nil {
 		return err
 	}
-	if err := checkDone(g.Done); err != nil {
-		return err
+	if g.Done != t.rec.Done { // what was there before is not held against the caller
+		if err := backends.CheckDone(g.Done); err != nil {
+			return err
+		}
 	}
 	version, rec, send := g.Version, t.rec, e.store.Touch
 	if t.open { // perhaps there is no object yet
@@ -200,16 +201,6 @@ func (e *Engine) Release(ctx context.Context, g backends.Grant) error {
 		version, rec, send = at.version, at.rec, e.store.Touch
 	}
 	return &backends.RetryError{Err: fmt.Errorf("others wrote %d times meanwhile", maxTries)}
-}
-
-func checkDone(done string) error {
-	if len(done) > backends.MaxHolder {
-		return fmt.Errorf("done %.20q… has %d bytes: at most %d are allowed", done, len(done), backends.MaxHolder)
-	}
-	if !utf8.ValidString(done) { // JSON would record something else
-		return fmt.Errorf("done %.40q is not valid UTF-8", done)
-	}
-	return nil
 }
 
 // Observe implements backends.Backend, in one request.
@@ -245,6 +236,19 @@ func (e *Engine) Break(ctx context.Context, name, version string) error {
 	if err := e.CheckName(name); err != nil {
 		return err
 	}
+	for range maxTries {
+		err := e.breakOnce(ctx, name, version)
+		if !errors.Is(err, errRefused) {
+			return err
+		}
+		if version != "" {
+			break
+		}
+	}
+	return fmt.Errorf("%w: the record changed meanwhile", backends.ErrLost)
+}
+
+func (e *Engine) breakOnce(ctx context.Context, name, version string) error {
 	obj, err := e.store.Load(ctx, name)
 	if err != nil {
 		return fmt.Errorf("read: %w", err)
@@ -258,12 +262,12 @@ func (e *Engine) Break(ctx context.Context, name, version string) error {
 			return record.NextToken(0, floor, obj.Now)
 		})}
 	}
+	if old.Token == backends.MaxToken {
+		return fmt.Errorf("%w: only its removal by hand helps, and its resources have to forget it", record.ErrNoToken)
+	}
 	rec := *old
 	rec.State, rec.ID, rec.Nonce = record.Free, "", record.NewNonce()
 	_, err = e.write(ctx, name, e.store.Touch, obj.Version, &rec)
-	if errors.Is(err, errRefused) {
-		return fmt.Errorf("%w: the record changed meanwhile", backends.ErrLost)
-	}
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // maxAttempts bounds the goroutines that hang in system calls when a disk does.
-const maxAttempts = 64
+const maxAttempts = 256
 
 // An attempt is one operation, which its caller may leave before it has ended:
 // the system calls of a disk that hangs cannot be called off.

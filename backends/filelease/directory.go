@@ -115,6 +115,9 @@ func (d *directory) replace(f files, stored []byte, commit func() bool) error {
 // behind by a writer that died.
 func (d *directory) writeTemp(file string, stored []byte) error {
 	if err := d.root.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if info, lookErr := d.root.Lstat(file); lookErr == nil && info.IsDir() {
+			return foreign(d.join(file), info.Mode())
+		}
 		return err
 	}
 	f, err := d.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, recordMode)

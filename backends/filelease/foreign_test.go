@@ -110,3 +110,11 @@ func TestARecordOfTheGreatestSizeFits(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, data, object.Data)
 }
+
+func TestADirectoryInTheTemporaryFilesPlaceIsForeign(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a.lease.tmp", "full"), 0o700))
+	_, err := newStore(dir, clock.System).Put(t.Context(), "a", "", []byte("x\n"))
+	require.ErrorIs(t, err, backends.ErrForeign)
+	require.DirExists(t, filepath.Join(dir, "a.lease.tmp", "full"))
+}

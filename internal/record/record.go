@@ -102,10 +102,13 @@ func indent(compact []byte) ([]byte, error) {
 		return nil, err
 	}
 	b.WriteByte('\n')
-	if b.Len() > MaxSize {
-		return nil, fmt.Errorf("record would have %d bytes: at most %d are allowed", b.Len(), MaxSize)
+	switch {
+	case b.Len() <= MaxSize:
+		return b.Bytes(), nil
+	case len(compact) <= MaxSize: // hard on the eye, but it fits
+		return compact, nil
 	}
-	return b.Bytes(), nil
+	return nil, foreign("with what others added it has %d bytes: at most %d are allowed", len(compact), MaxSize)
 }
 
 type field struct {
