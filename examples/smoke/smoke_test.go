@@ -25,7 +25,7 @@ import (
 
 func TestExamples(t *testing.T) {
 	bin := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../first", "../cron", "../guarded", "../watch").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../first", "../cron", "../guarded", "../watch", "../azurite").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
 	t.Run("First", func(t *testing.T) {
@@ -70,6 +70,18 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, err)
 		token := regexp.MustCompile(`\d{16}`)
 		assert.Contains(t, token.ReplaceAllString(string(page), "T"), "```text\n"+token.ReplaceAllString(string(out), "T")+"```\n")
+	})
+	t.Run("Azurite", func(t *testing.T) {
+		if os.Getenv("BLOBLEASE_AZURITE") == "skip" {
+			t.Skip("it needs Azurite")
+		}
+		t.Parallel()
+		first := start(t, "", filepath.Join(bin, "azurite"))
+		first.says(t, "in another terminal: BLOBLEASE_AZURITE=http://127.0.0.1:")
+		first.says(t, "leading, with token")
+		first.interrupt(t)
+		first.says(t, "leading no more: interrupt signal received")
+		require.NoError(t, first.Wait())
 	})
 	t.Run("Watch", func(t *testing.T) {
 		t.Parallel()

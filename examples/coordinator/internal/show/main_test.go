@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package show
 
 import (
 	"bufio"
@@ -48,7 +48,7 @@ func TestTheStoryPasses(t *testing.T) {
 	t.Run("InMemory", func(t *testing.T) {
 		t.Parallel()
 		var out strings.Builder
-		assert.Equal(t, exitPassed, demo(&out, "memory", time.Second), out.String())
+		assert.Equal(t, exitPassed, demo(&out, newGoroutines, time.Second), out.String())
 		assert.Contains(t, out.String(), "simulates SIGSTOP")
 	})
 	t.Run("InterruptedAtAnyMomentItLeavesNothing", func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTheStoryPasses(t *testing.T) {
 // have to be there, in this order, but for times, tokens and the workers' names.
 func assertShownInReadme(t *testing.T, out string) {
 	t.Helper()
-	page, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../../../README.md")
 	require.NoError(t, err)
 	_, block, found := strings.Cut(string(page), "```text\n  0.00 s  three workers")
 	require.True(t, found, "no output on the page")
@@ -114,14 +114,14 @@ func plain(text string) string {
 
 func TestAWrongSettingIsToldAtOnce(t *testing.T) {
 	var out strings.Builder
-	assert.Equal(t, exitFailed, demo(&out, "dir", 100*time.Millisecond))
+	assert.Equal(t, exitFailed, demo(&out, newProcesses(Directory()), 100*time.Millisecond))
 	assert.Empty(t, out.String())
 }
 
 func build(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "coordinator")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../..").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
 }

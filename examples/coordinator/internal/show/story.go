@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"context"
@@ -61,7 +61,7 @@ func (s *story) begin(ctx context.Context) error {
 	if _, err := s.stage.leader(ctx, term{}); err != nil {
 		return err
 	}
-	return sleep(ctx, 5*s.ttl/4)
+	return sleep(ctx, 5*beat(s.ttl)/4)
 }
 
 // kill kills the leader. Another one takes over when the lease has run out.
@@ -80,7 +80,7 @@ func (s *story) kill(ctx context.Context) error {
 	if err := s.succession(ctx, "the kill", old, at, s.expiry()); err != nil {
 		return err
 	}
-	return sleep(ctx, s.ttl/2)
+	return sleep(ctx, beat(s.ttl)/2)
 }
 
 // pause stops the leader in the middle of a write, until another leads.
@@ -94,8 +94,10 @@ func (s *story) pause(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.renewal(ctx); err != nil {
-		return err
+	if s.crew.writes() {
+		if err := s.renewal(ctx); err != nil {
+			return err
+		}
 	}
 	s.teller.say("%s %s, in the middle of a write", old.worker, s.crew.words().pause)
 	at := uptime()
@@ -105,7 +107,7 @@ func (s *story) pause(ctx context.Context) error {
 	if err := s.succession(ctx, "the pause", old, at, s.expiry()); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 3*s.ttl/4); err != nil {
+	if err := sleep(ctx, 3*beat(s.ttl)/4); err != nil {
 		return err
 	}
 	s.teller.say("%s %s, and goes on with its write", old.worker, s.crew.words().wake)
@@ -116,7 +118,7 @@ func (s *story) pause(ctx context.Context) error {
 	if s.seen.paused, err = s.stage.ended(ctx, old); err != nil {
 		return err
 	}
-	return sleep(ctx, s.ttl/2)
+	return sleep(ctx, beat(s.ttl)/2)
 }
 
 // renewal waits until half the time between two renewals has passed since one. A
@@ -153,7 +155,7 @@ func (s *story) stop(ctx context.Context) error {
 		if err := s.succession(ctx, "the release", old, at, s.poll()); err != nil {
 			return err
 		}
-		if err := sleep(ctx, s.ttl/2); err != nil {
+		if err := sleep(ctx, beat(s.ttl)/2); err != nil {
 			return err
 		}
 	}
@@ -185,6 +187,9 @@ func (s *story) poll() time.Duration { return s.mutex.Options().Poll*6/5 + time.
 func (s *story) leaves(worker string) {
 	s.alive = slices.DeleteFunc(s.alive, func(w string) bool { return w == worker })
 }
+
+// beat is the pace of the story: that of the lease, unless that is a slow one.
+func beat(ttl time.Duration) time.Duration { return min(ttl, 8*time.Second) }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	select {

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"context"
@@ -35,13 +35,15 @@ type goroutine struct {
 	ended  chan struct{}
 }
 
-func newGoroutines(ttl time.Duration, fail func(error)) (crew, error) {
+func newGoroutines(_ context.Context, ttl time.Duration, fail func(error)) (crew, error) {
 	return &goroutines{memlease.New(), ttl, fail, map[string]*goroutine{}}, nil
 }
 
 func (g *goroutines) store() backends.Backend { return g.memory }
 
 func (g *goroutines) place() string { return "memory" }
+
+func (g *goroutines) writes() bool { return true }
 
 func (g *goroutines) words() words {
 	return words{

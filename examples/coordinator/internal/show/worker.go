@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type worker struct {
 
 func newWorker(name string, store backends.Backend, ttl time.Duration, desk *client) (*worker, error) {
 	m, err := mutex.New(store, leaseName, &mutex.Options{TTL: ttl, Holder: name})
-	return &worker{mutex: m, desk: desk, every: ttl / 2}, err
+	return &worker{mutex: m, desk: desk, every: beat(ttl) / 2}, err
 }
 
 // run campaigns and leads, again and again, until ctx ends.

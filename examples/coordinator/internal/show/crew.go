@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"context"
@@ -13,6 +13,8 @@ type crew interface {
 	// store is where the lease is kept, and place says so in words.
 	store() backends.Backend
 	place() string
+	// writes says whether a renewal can be seen in the record.
+	writes() bool
 	// start starts a worker that calls d, and says in words what it is.
 	start(name string, d *desk) (what string, err error)
 	// kill ends a worker at once, so that it cannot release anything.
@@ -32,4 +34,4 @@ type words struct{ kill, pause, wake, terminate string }
 
 // A hire makes a crew for leases of this TTL. The crew calls fail when a worker
 // ends that nobody has ended.
-type hire func(ttl time.Duration, fail func(error)) (crew, error)
+type hire func(ctx context.Context, ttl time.Duration, fail func(error)) (crew, error)

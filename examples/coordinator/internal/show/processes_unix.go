@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package show
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
-	"github.com/bloblease/bloblease/backends/filelease"
 )
 
 // workerCommand makes this program a worker instead of the stage.
@@ -24,8 +23,9 @@ const workerCommand = "worker"
 
 // processes are workers in processes of their own, this program started again.
 type processes struct {
-	dir     string
-	files   *filelease.Backend
+	where   Place
+	made    Made
+	lease   backends.Backend
 	ttl     time.Duration
 	program string
 	fail    func(error)
@@ -40,25 +40,29 @@ type process struct {
 	err    error // of its end; read it after ended is closed
 }
 
-func newProcesses(ttl time.Duration, fail func(error)) (crew, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
+func newProcesses(place Place) hire {
+	return func(ctx context.Context, ttl time.Duration, fail func(error)) (crew, error) {
+		program, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		made, err := place.Make(ctx)
+		if err != nil {
+			return nil, err
+		}
+		lease, err := place.Open(made.Address)
+		if err != nil {
+			return nil, errors.Join(err, made.Remove())
+		}
+		return &processes{place, made, lease, ttl, program, fail, map[string]*process{}}, nil
 	}
-	dir, err := os.MkdirTemp("", "coordinator-*")
-	if err != nil {
-		return nil, fmt.Errorf("make a temporary directory: %w", err)
-	}
-	files, err := filelease.New(dir)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return &processes{dir, files, ttl, program, fail, map[string]*process{}}, nil
 }
 
-func (p *processes) store() backends.Backend { return p.files }
+func (p *processes) store() backends.Backend { return p.lease }
 
-func (p *processes) place() string { return "the directory " + p.dir }
+func (p *processes) place() string { return p.made.Words }
+
+func (p *processes) writes() bool { return p.where.Writes }
 
 func (p *processes) words() words {
 	return words{
@@ -71,7 +75,7 @@ func (p *processes) words() words {
 
 func (p *processes) start(name string, d *desk) (string, error) {
 	//nolint:noctx // a context could only kill it, and close does that
-	cmd := exec.Command(p.program, workerCommand, "-name", name, "-dir", p.dir, "-ttl", p.ttl.String())
+	cmd := exec.Command(p.program, workerCommand, "-name", name, "-at", p.made.Address, "-ttl", p.ttl.String())
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = orphanless()
 	in, err := cmd.StdinPipe()
@@ -127,7 +131,7 @@ func (p *processes) close() error {
 	for name := range p.workers {
 		_ = p.kill(name) // it may have ended
 	}
-	return os.RemoveAll(p.dir)
+	return p.made.Remove()
 }
 
 // A duplex is two pipes as one line.
@@ -137,23 +141,23 @@ type duplex struct {
 }
 
 // workerMain is the program of a worker. SIGTERM stops it in good order.
-func workerMain(args []string) int {
+func workerMain(args []string, place Place) int {
 	flags := flag.NewFlagSet(workerCommand, flag.ExitOnError)
 	name := flags.String("name", "", "what it is called")
-	dir := flags.String("dir", "", "where the lease is kept")
+	at := flags.String("at", "", "where the lease is kept")
 	ttl := flags.Duration("ttl", 0, "how long it lasts")
 	_ = flags.Parse(args) // it exits
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if err := work(ctx, *name, *dir, *ttl); err != nil {
+	if err := work(ctx, *name, place, *at, *ttl); err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		return exitFailed
 	}
 	return exitPassed
 }
 
-func work(ctx context.Context, name, dir string, ttl time.Duration) error {
-	store, err := filelease.New(dir)
+func work(ctx context.Context, name string, place Place, at string, ttl time.Duration) error {
+	store, err := place.Open(at)
 	if err != nil {
 		return err
 	}
@@ -163,4 +167,14 @@ func work(ctx context.Context, name, dir string, ttl time.Duration) error {
 		return err
 	}
 	return w.run(desk.untilGone(ctx))
+}
+
+// become runs another program of this repository in place of this one. It returns
+// only if that cannot be started.
+func become(pkg string, args []string) error {
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(tool, append([]string{"go", "run", pkg}, args...), os.Environ())
 }

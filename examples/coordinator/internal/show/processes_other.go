@@ -1,8 +1,9 @@
 //go:build !unix
 
-package main
+package show
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,9 +16,13 @@ const workerCommand = "worker"
 var errNoSignals = errors.New("no SIGSTOP and no flock on " + runtime.GOOS +
 	", so real processes cannot play this story: run it with -store memory")
 
-func newProcesses(time.Duration, func(error)) (crew, error) { return nil, errNoSignals }
+func newProcesses(Place) hire {
+	return func(context.Context, time.Duration, func(error)) (crew, error) { return nil, errNoSignals }
+}
 
-func workerMain([]string) int {
+func become(string, []string) error { return errNoSignals }
+
+func workerMain([]string, Place) int {
 	fmt.Fprintln(os.Stderr, errNoSignals)
 	return exitFailed
 }
