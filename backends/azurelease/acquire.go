@@ -8,7 +8,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/bloblease/bloblease/backends"
-	"github.com/bloblease/bloblease/internal/record"
 )
 
 const maxTries = 4 // blobs that one call takes its chance against
@@ -128,7 +127,7 @@ func (a *acquisition) take(ctx context.Context, s *sighting) (backends.Grant, er
 	if err := a.lease(ctx, t); err != nil {
 		return backends.Grant{}, err
 	}
-	at, err := a.write(ctx, a.name, t.handle, t.base, true, t.rec)
+	at, err := a.write(ctx, a.name, t.handle, t.base, true, t.page)
 	if err != nil || !at.leased {
 		return backends.Grant{}, a.giveBack(ctx, at, t, err)
 	}
@@ -138,22 +137,21 @@ func (a *acquisition) take(ctx context.Context, s *sighting) (backends.Grant, er
 
 // make creates the blob, as free: a lease needs one.
 func (a *acquisition) make(ctx context.Context, t *title) error {
-	rec := t.placeholder()
-	data, err := rec.Encode()
+	p, err := pageOf(t.placeholder())
 	if err != nil {
 		return err
 	}
-	s, err := t.create(ctx, data)
+	s, err := t.create(ctx, p)
 	switch {
 	case err == nil:
-		s.rec = rec
 		t.base = a.note(a.name, s).etag
 		return nil
 	case refused(err) || unknown(err):
 		return fmt.Errorf("create: %w: %w", errAgain, err)
-	default:
-		return fmt.Errorf("create: %w", err)
+	case barred(err):
+		a.open = nil
 	}
+	return fmt.Errorf("create: %w", err)
 }
 
 // lease acquires the Azure lease, if the blob is still the one that was seen. The
@@ -203,19 +201,14 @@ func (a *acquisition) giveBack(ctx context.Context, at *sighting, t *title, err 
 // errRefused: the write was not applied and will not be.
 var errRefused = errors.New("the record has changed")
 
-// write puts rec into the blob with this ETag, under the lease of h if it is leased,
+// write puts p into the blob with this ETag, under the lease of h if it is leased,
 // and answers once it is known what became of it: with the own record as it
 // stands; or with what stands in its place, and errRefused. After any other error
 // it is unknown.
-func (b *Backend) write(ctx context.Context, name string, h *handle, etag azcore.ETag, leased bool, rec *record.Record) (*sighting, error) {
-	data, err := rec.Encode()
-	if err != nil {
-		return nil, err
-	}
+func (b *Backend) write(ctx context.Context, name string, h *handle, etag azcore.ETag, leased bool, p page) (_ *sighting, err error) {
 	for range 2 { // the same bytes, twice at most
 		var s *sighting
-		if s, err = h.write(ctx, etag, leased, data); err == nil {
-			s.rec = rec
+		if s, err = h.write(ctx, etag, leased, p); err == nil {
 			return b.note(name, s), nil
 		}
 		err = fmt.Errorf("write: %w", err)
@@ -226,7 +219,7 @@ func (b *Backend) write(ctx context.Context, name string, h *handle, etag azcore
 		switch {
 		case failed != nil:
 			return nil, fmt.Errorf("%w; then %w", err, failed)
-		case found.record().Nonce == rec.Nonce:
+		case found.record().Nonce == p.rec.Nonce:
 			return found, nil
 		case found.etag != etag || matches(err, errNoLease, errBroken, errLeased):
 			return found, fmt.Errorf("%w: %w", errRefused, err)

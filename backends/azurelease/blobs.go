@@ -87,21 +87,21 @@ func shown(r *blob.DownloadStreamResponse) (*sighting, error) {
 }
 
 // create writes a blob that must not exist.
-func (h *handle) create(ctx context.Context, data []byte) (*sighting, error) {
-	return h.upload(ctx, data, &blob.AccessConditions{
+func (h *handle) create(ctx context.Context, p page) (*sighting, error) {
+	return h.upload(ctx, p, &blob.AccessConditions{
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: ptr(azcore.ETagAny)},
 	})
 }
 
 // write replaces a blob that must be as it was, and if leased, under this lease.
-func (h *handle) write(ctx context.Context, etag azcore.ETag, leased bool, data []byte) (*sighting, error) {
+func (h *handle) write(ctx context.Context, etag azcore.ETag, leased bool, p page) (*sighting, error) {
 	conditions := &blob.AccessConditions{
 		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: &etag},
 	}
 	if leased {
 		conditions.LeaseAccessConditions = &blob.LeaseAccessConditions{LeaseID: &h.id}
 	}
-	s, err := h.upload(ctx, data, conditions)
+	s, err := h.upload(ctx, p, conditions)
 	if err == nil {
 		s.leased = leased
 	}
@@ -113,19 +113,30 @@ var (
 	cacheControl = "no-store"
 )
 
-func (h *handle) upload(ctx context.Context, data []byte, c *blob.AccessConditions) (*sighting, error) {
-	r, err := h.blob.Upload(once(ctx), streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
+func (h *handle) upload(ctx context.Context, p page, c *blob.AccessConditions) (*sighting, error) {
+	r, err := h.blob.Upload(once(ctx), streaming.NopCloser(bytes.NewReader(p.data)), &blockblob.UploadOptions{
 		AccessConditions: c,
 		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: &contentType, BlobCacheControl: &cacheControl},
 	})
 	if err != nil {
 		return nil, h.blobs.explain(err)
 	}
-	return &sighting{exists: true, etag: value(r.ETag), now: value(r.Date)}, nil
+	return &sighting{exists: true, etag: value(r.ETag), now: value(r.Date), rec: p.rec}, nil
 }
 
-// handle is a blob and a lease ID for it, which it may or may not hold. Its methods are
-// one request each.
+// A page is a record with its stored form.
+type page struct {
+	rec  *record.Record
+	data []byte
+}
+
+func pageOf(rec *record.Record) (page, error) {
+	data, err := rec.Encode()
+	return page{rec, data}, err
+}
+
+// A handle is a blob and a lease ID for it, which it may or may not hold. Its methods
+// are one request each.
 type handle struct {
 	blobs *blobs
 	name  string

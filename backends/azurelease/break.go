@@ -28,12 +28,29 @@ func (b *Backend) breakLease(ctx context.Context, name, version string, now bool
 	if err := b.CheckName(name); err != nil {
 		return err
 	}
+	var err error
+	for range maxTries {
+		err = b.breakOnce(ctx, name, version, now)
+		if !refused(err) || version != "" {
+			break
+		}
+	}
+	switch {
+	case refused(err):
+		return fmt.Errorf("%w: the blob changed meanwhile: %w", backends.ErrLost, err)
+	case err != nil:
+		return fmt.Errorf("break: %w", err)
+	}
+	return nil
+}
+
+func (b *Backend) breakOnce(ctx context.Context, name, version string, now bool) error {
 	s, err := b.look(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !s.exists || version != "" && version != string(s.etag) {
-		return fmt.Errorf("%w: the blob to break is not there in version %q", backends.ErrLost, version)
+		return fmt.Errorf("%w: the blob is not there in version %q", backends.ErrLost, version)
 	}
 	h, err := b.blobs.handle(b.blobName(name))
 	leased := false
@@ -43,13 +60,7 @@ func (b *Backend) breakLease(ctx context.Context, name, version string, now bool
 	if err == nil && s.rec == nil && !leased {
 		err = b.replace(ctx, name, h, s)
 	}
-	switch {
-	case matches(err, errChanged, errGone, errLeased):
-		return fmt.Errorf("%w: the blob changed meanwhile: %w", backends.ErrLost, err)
-	case err != nil:
-		return fmt.Errorf("break: %w", err)
-	}
-	return nil
+	return err
 }
 
 // end breaks the Azure lease, and reports whether it goes on for a while. It is
@@ -70,8 +81,11 @@ func end(ctx context.Context, h *handle, s *sighting, now bool) (leased bool, er
 func (b *Backend) replace(ctx context.Context, name string, h *handle, s *sighting) error {
 	rec := &record.Record{State: record.Free, Token: b.memory.token(name, 0, 0, s.now), Nonce: record.NewNonce()}
 	if rec.Token == 0 {
-		return foreign(fmt.Sprintf("no token is left above %d", backends.MaxToken))
+		return record.ErrNoToken
 	}
-	_, err := b.write(ctx, name, h, s.etag, false, rec)
+	p, err := pageOf(rec)
+	if err == nil {
+		_, err = b.write(ctx, name, h, s.etag, false, p)
+	}
 	return err
 }

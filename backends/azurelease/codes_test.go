@@ -125,7 +125,7 @@ func TestEveryCodeHasAMeaning(t *testing.T) {
 				require.Error(t, err)
 				assert.NotContains(t, err.Error(), "\n")
 				assert.Less(t, len(err.Error()), 400)
-				if c.means != backends.ErrHeld {
+				if !errors.Is(c.means, backends.ErrHeld) {
 					assert.ErrorContains(t, err, "Azure answers ")
 				}
 				kind(t, c.means, err)
@@ -140,10 +140,10 @@ func kind(t *testing.T, want, err error) {
 	for _, other := range []error{
 		backends.ErrHeld, backends.ErrLost, backends.ErrDenied, backends.ErrNoContainer, backends.ErrUnsupported, backends.ErrForeign,
 	} {
-		assert.Equal(t, want == other, errors.Is(err, other), "%v: %v", other, err)
+		assert.Equal(t, errors.Is(want, other), errors.Is(err, other), "%v: %v", other, err)
 	}
 	var retry *backends.RetryError
-	assert.Equal(t, want == errRetry, errors.As(err, &retry), "RetryError: %v", err)
+	assert.Equal(t, errors.Is(want, errRetry), errors.As(err, &retry), "RetryError: %v", err)
 }
 
 // meet does what makes the first request of a kind, which meets a fault every

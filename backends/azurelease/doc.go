@@ -21,6 +21,35 @@
 // Whether a lease is held is read off its Azure lease, never off the record: the
 // body of a free blob still names the last holder.
 //
+// # What a failure leaves behind
+//
+// A process that ends at some step, or whose network does, leaves this, and
+// nothing for anybody to clean up:
+//
+//	ended before, or when it had       the Azure lease          the record
+//	created the blob                   none                     none, or token 1 and no holder
+//	acquired the Azure lease           none, or runs out        as it was
+//	written the record                 runs out                 as it was, or of a term granted to nobody
+//	recorded Done                      runs out                 with the old Done, or the new one
+//	released the Azure lease           runs out, or none        with the new Done
+//
+// What runs out does so within the TTL, and nobody else is granted the lease before.
+// A process that lives on reads the blob after an answer that is lost, or that
+// refuses, and so finds out: an acquisition that it cannot resolve is settled by its
+// next Acquire, or by Release of the grant that came with the error. Settling writes the
+// record anew, so that nothing that is still under way applies any more, and then
+// releases the Azure lease. If it stays unknown whether Done was recorded, the lease is
+// not released.
+//
+// # Operators
+//
+// Break leaves the holder its time. BreakNow, breaking the lease with a period by other
+// means, deleting the blob, or restoring an older one over it, cuts that short:
+// until every deadline that was in force has passed, which takes a TTL at the most,
+// two may believe that they hold the lease. Their tokens tell them apart; the one before
+// learns of it at its next renewal. Azure lets nobody edit a leased blob. Edits of a
+// free one, of its metadata for example, do no harm, and last until the next term begins.
+//
 // # Rights
 //
 // The role Storage Blob Data Contributor, on the container, has all that is

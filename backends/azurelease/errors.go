@@ -70,7 +70,7 @@ func (b *blobs) answered(status int, code string, header http.Header) error {
 	if !codeForm.MatchString(code) {
 		e.code = http.StatusText(status)
 	}
-	if e.means == backends.ErrNoContainer {
+	if matches(e.means, backends.ErrNoContainer) {
 		e.means = fmt.Errorf("%w: make it with `%s`, or set Options.Create", e.means, b.remedy)
 	}
 	e.date, _ = http.ParseTime(header.Get("Date"))
@@ -169,7 +169,7 @@ func matches(err error, these ...error) bool {
 // refused reports whether Azure said no because of what the blob, or its lease,
 // is. Reading the blob tells more.
 func refused(err error) bool {
-	return matches(err, errChanged, errExists, errGone, errLeased, errNoLease, errBroken)
+	return matches(err, errChanged, errExists, errGone, errLeased, errNoLease, errBroken, errRefused)
 }
 
 // barred reports whether Azure said no for a reason that lies not in the blob's

@@ -40,21 +40,19 @@ func (b *Backend) settle(ctx context.Context, name string, s *sighting, t *title
 // mark writes the record that settles t. With an error it returns nil: then
 // looking tells whether it was written.
 func (b *Backend) mark(ctx context.Context, name string, s *sighting, t *title) (*sighting, error) {
-	rec := t.freed()
-	data, err := rec.Encode()
+	p, err := pageOf(t.freed())
 	if err != nil {
 		return nil, err
 	}
 	var at *sighting
 	if s.exists {
-		at, err = t.write(ctx, s.etag, s.leased, data)
+		at, err = t.write(ctx, s.etag, s.leased, p)
 	} else {
-		at, err = t.create(ctx, data)
+		at, err = t.create(ctx, p)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("write: %w", err)
 	}
-	at.rec = rec
 	return b.note(name, at), nil
 }
 

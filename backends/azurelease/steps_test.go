@@ -98,7 +98,7 @@ func (m *model) successor(t *testing.T, l left, since time.Time, above backends.
 	assert.Greater(t, g.Token, above)
 }
 
-// The table in the package's comment.
+// These are the rows of the table in the package's comment.
 func TestWhatAProcessLeavesThatEndsInAnAcquisition(t *testing.T) {
 	for _, step := range []struct {
 		name string

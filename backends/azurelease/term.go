@@ -73,13 +73,13 @@ func (b *Backend) Release(ctx context.Context, g backends.Grant) error {
 	if err != nil {
 		return err
 	}
-	if err := backends.CheckDone(g.Done); err != nil {
-		return err
-	}
 	if t.open {
 		return b.settle(ctx, g.Name, nil, t)
 	}
-	if g.Done != "" && g.Done != t.rec.Done {
+	if g.Done != "" && g.Done != t.rec.Done { // else it is there, and not held against the caller
+		if err := backends.CheckDone(g.Done); err != nil {
+			return err
+		}
 		if err := b.recordDone(ctx, g, t); err != nil {
 			return err
 		}
@@ -94,7 +94,11 @@ func (b *Backend) recordDone(ctx context.Context, g backends.Grant, t *title) er
 	for range maxTries {
 		next := *t.rec
 		next.Extra, next.Done, next.Nonce = rec.Extra, g.Done, record.NewNonce()
-		at, err := b.write(ctx, g.Name, t.handle, etag, true, &next)
+		p, err := pageOf(&next)
+		if err != nil {
+			return err
+		}
+		at, err := b.write(ctx, g.Name, t.handle, etag, true, p)
 		switch {
 		case err == nil:
 			return nil

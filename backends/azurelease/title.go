@@ -14,12 +14,12 @@ import (
 // A title is the Proof of a Grant: one acquisition, and the term if it came to
 // one.
 type title struct {
-	*handle                // with a lease ID for this acquisition only
-	rec     *record.Record // what it writes, or has written
-	base    azcore.ETag    // of the blob as it found it, or made it; "" if that is not known
-	settled string         // the nonce of the record that settles it
-	open    bool           // the term was not granted
-	over    atomic.Bool    // Azure has said that it is over
+	*handle             // with a lease ID for this acquisition only
+	page                // what it writes, or has written
+	base    azcore.ETag // of the blob as it found it, or made it; "" if that is not known
+	settled string      // the nonce of the record that settles it
+	open    bool        // the term was not granted
+	over    atomic.Bool // Azure has said that it is over
 }
 
 // newTitle prepares a term on the blob of s.
@@ -27,29 +27,27 @@ func (b *Backend) newTitle(name string, c backends.Claim, s *sighting) (*title, 
 	old := s.record()
 	token := b.memory.token(name, old.Token, c.Floor, s.now)
 	if token == 0 {
-		return nil, foreign(fmt.Sprintf("no token is left above %d", backends.MaxToken))
+		return nil, record.ErrNoToken
+	}
+	p, err := pageOf(&record.Record{
+		State:  record.Held,
+		Token:  token,
+		Holder: c.Holder,
+		ID:     record.NewNonce(),
+		TTL:    c.TTL,
+		Nonce:  record.NewNonce(),
+		Done:   old.Done,
+		Meta:   maps.Clone(c.Meta),
+		Extra:  old.Extra,
+	})
+	if err != nil {
+		return nil, err
 	}
 	h, err := b.blobs.handle(b.blobName(name))
 	if err != nil {
 		return nil, err
 	}
-	return &title{
-		handle:  h,
-		base:    s.etag,
-		settled: record.NewNonce(),
-		open:    true,
-		rec: &record.Record{
-			State:  record.Held,
-			Token:  token,
-			Holder: c.Holder,
-			ID:     record.NewNonce(),
-			TTL:    c.TTL,
-			Nonce:  record.NewNonce(),
-			Done:   old.Done,
-			Meta:   maps.Clone(c.Meta),
-			Extra:  old.Extra,
-		},
-	}, nil
+	return &title{handle: h, page: p, base: s.etag, settled: record.NewNonce(), open: true}, nil
 }
 
 func titleOf(g backends.Grant) (*title, error) {

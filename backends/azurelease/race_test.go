@@ -1,0 +1,5 @@
+//go:build race
+
+package azurelease_test
+
+const raced = true
