@@ -15,9 +15,10 @@ import (
 // sleeps or the process is stopped, whatever would wake its code, a timer or an
 // answer, waits until Resume.
 type Machine struct {
-	rate float64 // of all its clocks
-	line timeline
-	late func(due time.Duration) time.Duration // how late a timer is; nil: never
+	rate     float64 // of all its clocks
+	bootless bool    // it has no boot clock, as on macOS and Windows
+	line     timeline
+	late     func(due time.Duration) time.Duration // how late a timer is; nil: never
 
 	mu      sync.Mutex
 	start   time.Duration
@@ -73,6 +74,9 @@ func (m *Machine) Now() clock.Reading {
 
 // Boot implements clock.Clock.
 func (m *Machine) Boot() (clock.Boot, bool) {
+	if m.bootless {
+		return clock.Boot{}, false
+	}
 	return clock.Boot{ID: "sim", Since: m.local(m.line.now() - m.start)}, true
 }
 

@@ -17,6 +17,7 @@ var corpus = []struct {
 }{
 	{674, "a token below that of a life of the record that had come and gone unseen"},
 	{2456, "the same, after two deletions"},
+	{18398, "an acquisition on its way while another life of the record came and was deleted: an exception, and counted"},
 	{3565, "a lease that the boot clock had ended, renewed"},
 }
 

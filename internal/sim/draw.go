@@ -115,7 +115,7 @@ func (c *Config) thin(r *rand.Rand) {
 	}
 	c.Fair, c.Storm = Faults{}, Faults{LoseAnswer: 0.5}
 	if r.IntN(2) == 0 {
-		c.Drags = 0.3
+		c.Drags = 0.5
 	}
 	c.Outages, c.Harm, c.Sever = 0, 2*time.Minute, 0.2
 	c.Align = 0.25

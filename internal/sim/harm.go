@@ -56,7 +56,7 @@ func (w *world) harm(c *contender, p *process) {
 		d := about(c.ill, p.ttl)
 		w.halt(p, p.machine.Suspend, "is suspended", d)
 		w.report.Suspends++
-		if c.ill.IntN(4) == 0 { // the wall clock hides it
+		if c.ill.IntN(4) == 0 && !p.machine.bootless { // the wall clock hides it
 			w.jump(p, -p.machine.local(d))
 		}
 	case 4, 5:
@@ -70,9 +70,17 @@ func (w *world) harm(c *contender, p *process) {
 	}
 }
 
-// sever cuts a holder off at the worst of moments: when it has just had an answer.
+// sever cuts a holder off at the worst of moments: when it has just had an answer, and
+// most of all when that was its lease.
 func (w *world) sever(p *process) {
-	if w.Sever == 0 || w.quiet || len(p.terms) == 0 || w.loop.now() < p.cutUntil || p.fates.Float64() > w.Sever {
+	if w.Sever == 0 || w.quiet || len(p.terms) == 0 || w.loop.now() < p.cutUntil {
+		return
+	}
+	odds := w.Sever
+	if p.terms[len(p.terms)-1].began == w.loop.now() {
+		odds = 0.4
+	}
+	if p.fates.Float64() > odds {
 		return
 	}
 	d := p.ttl + upTo(p.fates, p.ttl)
@@ -206,14 +214,10 @@ func (w *world) annotate(front int) {
 	if gistOf(c.data).token == 0 {
 		return
 	}
-	i := len(c.data) - 1
-	for ; i > 0 && c.data[i] != '}'; i-- { //nolint:revive // it looks for the last brace
-	}
-	data := append([]byte(nil), c.data[:i]...)
-	data = append(data, []byte(`,"`+note+`": "seen"`+"\n}\n")...)
+	end := bytes.LastIndexByte(c.data, '}')
+	data := append(bytes.Clone(c.data[:end]), `,"`+note+`": "seen"}`...)
 	if bytes.Contains(c.data, []byte(note)) {
-		data = append([]byte(nil), c.data...)
-		data = append(data, '\n')
+		data = append(bytes.Clone(c.data), '\n')
 	}
 	e := d.set(w.loop.now(), front, data)
 	w.note(nil, "operator: edits the record, now v%d", e.n)

@@ -82,6 +82,7 @@ func (w *world) boot(c *contender) {
 	r := w.random("boot", p.id)
 	chance := w.random("machine", p.id)
 	p.machine = newMachine(c.rate, time.Duration(r.Int64N(int64(2*time.Hour)))-time.Hour, lane{w.loop, p.id}, chance)
+	p.machine.bootless = r.IntN(3) == 0
 	if w.OnTime {
 		p.machine.chance = nil
 	}

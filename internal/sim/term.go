@@ -39,8 +39,11 @@ type deadlines struct{ mono, wall, boot time.Duration }
 
 func (m *Machine) deadlines(left time.Duration) deadlines {
 	now := m.Now()
-	boot, _ := m.Boot()
-	return deadlines{now.Mono + left, now.Wall + left, boot.Since + left}
+	d := deadlines{now.Mono + left, now.Wall + left, now.Mono + left}
+	if boot, ok := m.Boot(); ok {
+		d.boot = boot.Since + left
+	}
+	return d
 }
 
 // over is how long ago the first of them passed; negative if none has.
@@ -106,12 +109,19 @@ func (w *world) checkOrder(t *term) {
 	case token > last.token:
 	case g.at < last.at: // it was paused before it could begin: then it must not believe, see checkAlone
 		return
-	case w.meddled >= 0 && w.meddled <= g.at && g.at-last.at <= time.Second+w.Dates.Skew:
+	case w.twin(g):
 		w.report.Twins++
 	default:
 		w.violated(RuleTokensRise, "%s has %d, written as v%d, after %d, written as v%d", t.c.name, token, g.n, last.token, last.n)
 	}
 	w.last = g
+}
+
+// twin reports whether g is of a life of the record whose token was picked within a
+// second, of the store, of the last life, or before that: while the write was on its
+// way the last one came, and an operator deleted it.
+func (w *world) twin(g grant) bool {
+	return w.meddled >= 0 && w.meddled <= g.at && w.picked[g.token]-w.last.at <= time.Second+w.Dates.Skew
 }
 
 func (w *world) checkAlone(t *term) {
