@@ -3,13 +3,16 @@ package azurelease_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/backends/azurelease"
 	"github.com/bloblease/bloblease/internal/clock"
 	"github.com/bloblease/bloblease/internal/fakestore"
 	"github.com/bloblease/bloblease/internal/fakestore/azure"
@@ -240,5 +243,58 @@ func TestSettingsAreRefusedBeforeAnyRequest(t *testing.T) {
 			require.ErrorContains(t, err, "lease name ")
 		}
 		require.Empty(t, m.layer.Counts())
+	})
+}
+
+// Tokens follow Azure's clock, but not everywhere.
+func TestSillyDatesDoNotSpoilTokens(t *testing.T) {
+	now := time.Date(2026, time.October, 1, 0, 0, 0, 0, time.UTC)
+	account := azure.New(func() time.Time { return now }, nil)
+	m := &model{account.Container(containerName), account, fakestore.New(account, nil)}
+	t.Cleanup(m.layer.Close)
+	m.Create()
+	old := m.client(t)
+	var highest backends.Token
+	for _, year := range []int{2026, 2200, 2300, 9999, 1970, 1969, 1, 2026} {
+		now = time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC)
+		for _, b := range []*azurelease.Backend{old, m.client(t)} {
+			g := acquire(t, b, "job")
+			require.Greater(t, g.Token, highest, "in the year %d", year)
+			require.Less(t, g.Token, backends.MaxToken)
+			highest = g.Token
+			require.NoError(t, b.Release(t.Context(), g))
+		}
+	}
+}
+
+// Whatever the client was made with: the SDK would take its own first try for
+// somebody else's.
+func TestTheClientsOwnRetriesAreOff(t *testing.T) {
+	inModel(t, nil, func(t *testing.T, m *model) {
+		o := &container.ClientOptions{}
+		o.Transport = &http.Client{Transport: m.layer}
+		o.Retry.MaxRetries = 5
+		c, err := container.NewClientWithNoCredential("https://model.blob.core.windows.net/"+containerName, o)
+		require.NoError(t, err)
+		b, err := azurelease.New(c, nil)
+		require.NoError(t, err)
+		g := acquire(t, b, "job")
+		start := time.Now()
+		for what, act := range map[string]func() error{
+			"renew":   func() error { _, err := b.Renew(t.Context(), g); return err },
+			"release": func() error { return b.Release(t.Context(), g) },
+			"acquire": func() error { _, err := b.Acquire(t.Context(), "other", claim("holder")); return err },
+		} {
+			m.layer.ResetCounts()
+			m.layer.Inject(fakestore.Always(fakestore.LostAfter()))
+			require.Error(t, act(), what)
+			require.LessOrEqual(t, count(m.layer).Writes, 2, "%s: twice by its own decision", what)
+			m.layer.Inject(fakestore.Always(azure.ServerBusy(time.Second)))
+			m.layer.ResetCounts()
+			require.Error(t, act(), what)
+			sent := count(m.layer)
+			require.Equal(t, 1, sent.Reads+sent.Writes, what)
+		}
+		require.Equal(t, start, time.Now(), "nobody has waited")
 	})
 }

@@ -30,7 +30,11 @@ func (b *Backend) settle(ctx context.Context, name string, s *sighting, t *title
 		case s.record().Nonce == t.settled:
 			return b.vacate(ctx, name, s, t)
 		}
-		if s, err = b.mark(ctx, name, s, t); barred(err) || busy(err) {
+		s, err = b.mark(ctx, name, s, t)
+		switch {
+		case err == nil:
+			return b.vacate(ctx, name, s, t)
+		case barred(err) || busy(err):
 			return err
 		}
 	}
