@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 
@@ -116,13 +117,14 @@ func (c *campaign) term(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	led, hung := c.run(ctx, lease)
-	lost := lossOf(lease.Err())
+	ended := lease.Err()
+	lost := lossOf(ended)
 	if released := lease.Release(ctx); lost == nil {
 		lost = lossOf(released)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return false, stopped(ctx, led, hung)
+		return false, stopped(ctx, led, ended, hung)
 	case lost != nil:
 		c.log.Warn("campaigning again", "lost", lost, "result", led)
 	case errors.Is(led, ErrResign):
@@ -144,9 +146,10 @@ func lossOf(err error) error {
 	return nil
 }
 
-// stopped is what Run returns after ctx has ended.
-func stopped(ctx context.Context, led error, hung bool) error {
-	if onlyTheEnd(led, context.Canceled, ctx.Err(), context.Cause(ctx), mutex.ErrLost, mutex.ErrReleased, ErrResign) {
+// stopped is what Run returns after ctx has ended. The lease had ended with ended, if
+// it had.
+func stopped(ctx context.Context, led, ended error, hung bool) error {
+	if onlyTheEnd(led, ended, context.Canceled, ctx.Err(), context.Cause(ctx), mutex.ErrLost, mutex.ErrReleased, ErrResign) {
 		led = nil
 	}
 	switch {
@@ -159,13 +162,21 @@ func stopped(ctx context.Context, led error, hung bool) error {
 	}
 }
 
-// onlyTheEnd reports whether err says no more than one of ends. Of errors that were
+// onlyTheEnd reports whether err says no more than one of ends. Of errors that are
 // joined, each must.
 func onlyTheEnd(err error, ends ...error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the joined ones are looked at
-		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyTheEnd(e, ends...) })
+	same := func(end error) bool { return end != nil && reflect.TypeOf(end).Comparable() && err == end } //nolint:errorlint // step by step
+	if slices.ContainsFunc(ends, same) {
+		return true
 	}
-	return slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
+	switch e := err.(type) { //nolint:errorlint // step by step
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(part error) bool { return !onlyTheEnd(part, ends...) })
+	case interface{ Unwrap() error }:
+		return onlyTheEnd(e.Unwrap(), ends...)
+	default:
+		return false
+	}
 }
 
 // run calls the task, under supervision.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"testing"
@@ -77,6 +78,20 @@ func TestRunReturnsNilWhenItsContextEndsWhileItWaits(t *testing.T) {
 		defer cancel()
 		require.NoError(t, leader.Run(ctx, newMutex(t, b, nil), untilDone, nil))
 		require.NoError(t, l.Release(t.Context()))
+	})
+}
+
+func TestALossIsNoFailureWhateverItsCauseIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memlease.New()
+		ctx, cancel := context.WithCancel(t.Context())
+		err := leader.Run(ctx, newMutex(t, b, nil), func(ctx context.Context, _ *mutex.Lease) error {
+			b.Fail(errors.New("no route to host"))
+			<-ctx.Done()
+			cancel()
+			return fmt.Errorf("work: %w", context.Cause(ctx))
+		}, nil)
+		require.NoError(t, err)
 	})
 }
 
