@@ -60,9 +60,9 @@ unit: emulators ## the tests of the root module, golden files included
 	@packages=$$($(GO) list ./...); \
 	raced=$$(grep -Ev '$(SDK_PACKAGES)' <<<"$$packages" || true); \
 	plain=$$(grep -E '$(SDK_PACKAGES)' <<<"$$packages" || true); \
+	if [ ! -d azurite/node_modules ]; then export BLOBLEASE_AZURITE=skip; fi; \
 	echo "go test -race"; $(GO) test -race $(TESTFLAGS) $$raced; \
 	echo "go test, what is too slow with -race"; $(GO) test $(TESTFLAGS) ./mutex; \
-	if [ ! -d azurite/node_modules ]; then export BLOBLEASE_AZURITE=skip; fi; \
 	if [ -n "$$plain" ]; then echo "go test"; $(GO) test $(TESTFLAGS) $$plain; fi
 
 .PHONY: modules
