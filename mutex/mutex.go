@@ -213,34 +213,46 @@ func (m *Mutex) enter(ctx context.Context, wait bool) error {
 		return err
 	}
 	for {
-		m.mu.Lock()
-		busy, live := m.busy, m.live
-		if busy == nil && live == nil {
-			m.busy = make(chan struct{})
-			m.mu.Unlock()
+		busy, live := m.tryEnter()
+		switch {
+		case busy == nil && live == nil:
 			return nil
-		}
-		m.mu.Unlock()
-		if live == nil {
-			select {
-			case <-busy:
-				continue
-			case <-ctx.Done():
+		case live == nil:
+			if !await(ctx, busy) {
 				return context.Cause(ctx)
 			}
-		}
-		if live.Err() == nil && !wait {
+		case live.Err() == nil && !wait:
 			return live.heldError()
+		case !await(ctx, live.gone) && wait:
+			return live.heldError() // Lock adds ctx's cause
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		}
-		m.log.Debug("lease is held by this mutex itself", "token", live.token)
-		select {
-		case <-live.gone:
-		case <-ctx.Done():
-			if !wait {
-				return context.Cause(ctx)
-			}
-			return live.heldError()
-		}
+	}
+}
+
+// tryEnter marks m as busy, or returns what it has to wait for: an attempt in
+// progress, or a live lease.
+func (m *Mutex) tryEnter() (busy <-chan struct{}, live *Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.busy == nil && m.live == nil {
+		m.busy = make(chan struct{})
+		return nil, nil
+	}
+	if m.live != nil {
+		m.log.Debug("lease is held by this mutex itself", "token", m.live.token)
+	}
+	return m.busy, m.live
+}
+
+// await reports whether c was closed before ctx ended.
+func await(ctx context.Context, c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
