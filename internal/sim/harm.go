@@ -51,14 +51,9 @@ func (w *world) harm(c *contender, p *process) {
 	case 1:
 		w.terminate(p)
 	case 2:
-		w.jump(p, upTo(c.ill, 2*time.Hour)-time.Hour)
+		w.set(c, p)
 	case 3:
-		d := about(c.ill, p.ttl)
-		w.halt(p, p.machine.Suspend, "is suspended", d)
-		w.report.Suspends++
-		if c.ill.IntN(4) == 0 && !p.machine.bootless { // the wall clock hides it
-			w.jump(p, -p.machine.local(d))
-		}
+		w.suspend(c, p)
 	case 4, 5:
 		w.halt(p, p.machine.Stop, "is stopped", about(c.ill, p.ttl))
 		w.report.Stops++
@@ -67,6 +62,28 @@ func (w *world) harm(c *contender, p *process) {
 		w.note(p, "is cut off for %v", d)
 		p.cutUntil = w.loop.now() + d
 		w.report.Cuts++
+	}
+}
+
+// set sets the wall clock. Without a boot clock it must not hide a sleep: a machine that
+// sleeps in spite of that is beyond the promise.
+func (w *world) set(c *contender, p *process) {
+	d := upTo(c.ill, 2*time.Hour) - time.Hour
+	if p.machine.bootless && !p.blind {
+		d = d.Abs()
+	}
+	w.jump(p, d)
+}
+
+func (w *world) suspend(c *contender, p *process) {
+	if p.blind {
+		return
+	}
+	d := about(c.ill, p.ttl)
+	w.halt(p, p.machine.Suspend, "is suspended", d)
+	w.report.Suspends++
+	if c.ill.IntN(4) == 0 && !p.machine.bootless { // the wall clock hides it
+		w.jump(p, -p.machine.local(d))
 	}
 }
 

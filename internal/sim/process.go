@@ -34,6 +34,7 @@ type process struct {
 	told      bool // to end
 	cutUntil  time.Duration
 	jumps     [2]time.Duration // when the wall clock was set, the last two times
+	blind     bool             // its wall clock is set back, so it would not see a sleep
 	misled    time.Duration    // when a stale answer last came
 	sent      int
 	terms     []*term
@@ -83,6 +84,7 @@ func (w *world) boot(c *contender) {
 	chance := w.random("machine", p.id)
 	p.machine = newMachine(c.rate, time.Duration(r.Int64N(int64(2*time.Hour)))-time.Hour, lane{w.loop, p.id}, chance)
 	p.machine.bootless = r.IntN(3) == 0
+	p.blind = p.machine.bootless && r.IntN(2) == 0
 	if w.OnTime {
 		p.machine.chance = nil
 	}
