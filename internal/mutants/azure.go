@@ -39,7 +39,8 @@ var azureMutants = []mutant{
 		name: "azure-expired-lease-revived", rule: "what has lapsed is never revived, though Azure would",
 		file: "mutex/renew.go", tests: azureTests,
 		old: "bound := min(l.ttl/6, 5*time.Second, l.Remaining())", new: "bound := min(l.ttl/6, 5*time.Second)",
-		alsoOld: "case l.over():", also: "case l.ctx.Err() != nil:",
+		alsoOld: " && !l.over() {\n		asked := stampOf(l.mutex.clock)\n		switch err := l.renew(); {\n		case l.over():",
+		also:    " {\n		asked := stampOf(l.mutex.clock)\n		switch err := l.renew(); {\n		case l.ctx.Err() != nil:",
 	},
 	{
 		name: "azure-deadline-from-record", rule: "the deadline counts from before the lease was acquired",
