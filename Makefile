@@ -8,10 +8,9 @@ GO ?= go
 # Flags for every `go test` of `make test`; CI sets -count=1.
 TESTFLAGS ?=
 
-# Packages that compile the larger SDKs (or import one that does) are tested
-# without -race: the detector would cost minutes there to watch other people's
-# code. What is shared between goroutines there is the engine's, backends/cas.
-SDK_PACKAGES := /(backends/(gcslease|s3lease|open)|cmd/.*)$$
+# Packages that compile an SDK to the full, or import one that does, are tested
+# without -race: the detector would cost minutes there. make prove races them.
+SDK_PACKAGES := /(backends/(azurelease|gcslease|s3lease|open)|cmd/.*)$$
 
 # Nested modules, each with a go.mod of its own. `go test ./...` skips them.
 MODULES := $(patsubst %/go.mod,%,$(wildcard e2e/go.mod bench/go.mod contrib/*/go.mod))

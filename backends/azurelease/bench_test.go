@@ -165,6 +165,9 @@ func benchmark(b *testing.B, before, act, after func(*bench, testing.TB)) {
 const mostBytes = 3 << 10 // over the SDK, per request
 
 func TestARequestCostsLittleMoreThanTheSDKs(t *testing.T) {
+	if raced {
+		t.Skip("the race detector allocates, too")
+	}
 	if testing.Short() {
 		t.Skip("-short")
 	}
