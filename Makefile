@@ -75,7 +75,7 @@ bench: ## benchmarks of the root module and of bench/
 	@if [ -f bench/go.mod ]; then cd bench && $(GO) test -run '^$$' -bench . -benchmem ./...; fi
 
 .PHONY: prove
-prove: ## the long proof: every seed, every mutant, the demo (an hour or so)
+prove: ## the long proof: every seed, a million worlds, every mutant, the demo (hours)
 	.ci/prove
 
 .PHONY: golden
