@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
@@ -61,74 +62,27 @@ const (
 	keyMeta   = "meta"
 )
 
-// Encode returns the stored form of r, ending in a newline.
+// Encode returns the stored form of r, ending in a newline. Holders write it often, so
+// it is written field by field, as json.Indent would.
 func (r *Record) Encode() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	add := func(key string, value any) error {
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		v, err := json.Marshal(value)
-		if err != nil {
-			return fmt.Errorf("encode %q: %w", key, err)
-		}
-		k, _ := json.Marshal(key) // a string always marshals
-		b.Write(k)
-		b.WriteByte(':')
-		b.Write(v)
-		return nil
+	e := encoder{b: make([]byte, 0, 512)}
+	e.number(keyFormat, format)
+	e.text(keyState, r.State)
+	e.number(keyToken, int64(r.Token)) //nolint:gosec // at most 2^53 − 1
+	e.optional(keyHolder, r.Holder)
+	e.optional(keyID, r.ID)
+	if r.TTL != 0 {
+		e.number(keyTTL, r.TTL.Milliseconds())
 	}
-	for _, f := range r.fields() {
-		if f.omit {
-			continue
-		}
-		if err := add(f.key, f.value); err != nil {
-			return nil, err
-		}
+	e.text(keyNonce, r.Nonce)
+	e.optional(keyDone, r.Done)
+	if len(r.Meta) > 0 {
+		e.json(keyMeta, r.Meta)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Extra)) {
-		if err := add(key, r.Extra[key]); err != nil {
-			return nil, err
-		}
+		e.json(key, r.Extra[key])
 	}
-	b.WriteByte('}')
-	return indent(b.Bytes())
-}
-
-func indent(compact []byte) ([]byte, error) {
-	var b bytes.Buffer
-	if err := json.Indent(&b, compact, "", "  "); err != nil {
-		return nil, err
-	}
-	b.WriteByte('\n')
-	switch {
-	case b.Len() <= MaxSize:
-		return b.Bytes(), nil
-	case len(compact) <= MaxSize: // hard on the eye, but it fits
-		return compact, nil
-	}
-	return nil, foreign("with what others added it has %d bytes: at most %d are allowed", len(compact), MaxSize)
-}
-
-type field struct {
-	key   string
-	value any
-	omit  bool
-}
-
-func (r *Record) fields() []field {
-	return []field{
-		{keyFormat, format, false},
-		{keyState, r.State, false},
-		{keyToken, r.Token, false},
-		{keyHolder, r.Holder, r.Holder == ""},
-		{keyID, r.ID, r.ID == ""},
-		{keyTTL, r.TTL.Milliseconds(), r.TTL == 0},
-		{keyNonce, r.Nonce, false},
-		{keyDone, r.Done, r.Done == ""},
-		{keyMeta, r.Meta, len(r.Meta) == 0},
-	}
+	return e.end()
 }
 
 // Decode reads a stored form. Its errors match backends.ErrForeign.
@@ -139,68 +93,68 @@ func Decode(data []byte) (*Record, error) {
 	if len(data) > MaxSize {
 		return nil, foreign("the object has more than %d bytes", MaxSize)
 	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
+	if err := checkObject(data); err != nil {
 		return nil, foreign("the object is no JSON object (%v)", err)
-	}
-	if raw[keyFormat] == nil {
-		return nil, foreign("the field %q is missing", keyFormat)
 	}
 	r := &Record{}
 	var version, millis int64
-	for _, f := range []struct {
-		key string
-		to  any
-	}{
-		{keyFormat, &version}, {keyState, &r.State}, {keyToken, &r.Token}, {keyHolder, &r.Holder},
-		{keyID, &r.ID}, {keyTTL, &millis}, {keyNonce, &r.Nonce}, {keyDone, &r.Done}, {keyMeta, &r.Meta},
-	} {
-		if err := take(raw, f.key, f.to); err != nil {
-			return nil, err
+	var failed error
+	for key, value := range members(data) {
+		if err := r.take(key, value, &version, &millis); err != nil && failed == nil {
+			failed = err
 		}
 	}
-	if version != format {
+	switch {
+	case failed != nil:
+		return nil, failed
+	case version == 0:
+		return nil, foreign("the field %q is missing or 0", keyFormat)
+	case version != format:
 		return nil, foreign("format %d is not known to this version, which reads %d", version, format)
-	}
-	if millis < 0 || millis > MaxTTL.Milliseconds() {
+	case millis < 0 || millis > MaxTTL.Milliseconds():
 		return nil, foreign("%s %d is out of range", keyTTL, millis)
 	}
-	for key, value := range raw {
-		if depth(value) > maxDepth {
-			return nil, foreign("%.40q is nested deeper than %d levels", key, maxDepth)
-		}
-	}
-	r.TTL, r.Extra = time.Duration(millis)*time.Millisecond, raw
+	r.TTL = time.Duration(millis) * time.Millisecond
 	return r, r.check()
 }
 
-// depth is how deep a valid JSON value is nested: 0 for a number or a string.
-func depth(value json.RawMessage) (deepest int) {
-	level, quoted := 0, false
-	for i := 0; i < len(value); i++ {
-		switch c := value[i]; {
-		case quoted && c == '\\':
-			i++ // what follows ends no string
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			level++
-			deepest = max(deepest, level)
-		case c == '}' || c == ']':
-			level--
-		}
+// take reads one member of the stored form.
+func (r *Record) take(key, value []byte, version, millis *int64) error {
+	switch string(key) {
+	case keyFormat:
+		return takeNumber(keyFormat, value, version)
+	case keyState:
+		return takeText(keyState, value, &r.State)
+	case keyToken:
+		var token int64
+		err := takeNumber(keyToken, value, &token)
+		r.Token = backends.Token(max(token, 0)) //nolint:gosec // not negative
+		return err
+	case keyHolder:
+		return takeText(keyHolder, value, &r.Holder)
+	case keyID:
+		return takeText(keyID, value, &r.ID)
+	case keyTTL:
+		return takeNumber(keyTTL, value, millis)
+	case keyNonce:
+		return takeText(keyNonce, value, &r.Nonce)
+	case keyDone:
+		return takeText(keyDone, value, &r.Done)
+	case keyMeta:
+		r.Meta = nil // of two, the latter counts
+		return take(keyMeta, value, &r.Meta)
 	}
-	return deepest
+	if _, depth := scan(value); depth > maxDepth {
+		return foreign("%.40q is nested deeper than %d levels", key, maxDepth)
+	}
+	if r.Extra == nil {
+		r.Extra = map[string]json.RawMessage{}
+	}
+	r.Extra[string(key)] = bytes.Clone(value)
+	return nil
 }
 
-// take moves one field out of raw, if it is there.
-func take(raw map[string]json.RawMessage, key string, to any) error {
-	value, ok := raw[key]
-	if !ok {
-		return nil
-	}
-	delete(raw, key)
+func take(key string, value []byte, to any) error {
 	if string(value) == "null" {
 		return foreign("%s is null", key)
 	}
@@ -208,6 +162,21 @@ func take(raw map[string]json.RawMessage, key string, to any) error {
 		return foreign("%s is malformed (%v)", key, err)
 	}
 	return nil
+}
+
+func takeNumber(key string, value []byte, to *int64) (err error) {
+	if *to, err = strconv.ParseInt(string(value), 10, 64); err == nil {
+		return nil
+	}
+	return take(key, value, to)
+}
+
+func takeText(key string, value []byte, to *string) error {
+	if text, ok := plain(value); ok {
+		*to = string(text)
+		return nil
+	}
+	return take(key, value, to)
 }
 
 // check holds a record to what every writer of this format obeys.

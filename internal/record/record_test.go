@@ -159,6 +159,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		sameMembers(t, data)
 		r, err := Decode(data)
 		if err != nil {
 			require.ErrorIs(t, err, backends.ErrForeign)
@@ -177,4 +178,36 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(once, twice), "%s\n%s", once, twice)
 	})
+}
+
+// sameMembers holds the reader of the top level to that of encoding/json.
+func sameMembers(t *testing.T, data []byte) {
+	var want map[string]json.RawMessage
+	if json.Unmarshal(data, &want) != nil || want == nil {
+		require.Error(t, checkObject(data))
+		return
+	}
+	require.NoError(t, checkObject(data))
+	got := map[string]json.RawMessage{}
+	for key, value := range members(data) {
+		got[string(key)] = bytes.Clone(value)
+	}
+	require.Equal(t, want, got)
+}
+
+func TestMembersAreReadAsByEncodingJSON(t *testing.T) {
+	for _, s := range []string{
+		`{}`, " { } ", `{"a":1}`, `{ "a" : 1 , "b" : [1,{"c":",:}"}] }`, `{"a\u0062\"":"\\"}`, "{\"\xff\":\"\xff\"}",
+		`{"a":1,"a":2}`, `{"a":{},"":"","b":-1.5e3}`, "{\n\t\"a\"\r: true\t,\n\"b\":null }", `[]`, `null`, ` `, `{"a":1`,
+	} {
+		sameMembers(t, []byte(s))
+	}
+}
+
+func TestARecordIsReadAndWrittenInFewAllocations(t *testing.T) {
+	r := &Record{State: Held, Token: 1874919424491520, Holder: "worker-7:4711", ID: id, TTL: 30 * time.Second, Nonce: nonce, Done: "x"}
+	stored, err := r.Encode()
+	require.NoError(t, err)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = r.Encode() }), 4.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = Decode(stored) }), 9.0)
 }
