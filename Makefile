@@ -9,7 +9,8 @@ GO ?= go
 TESTFLAGS ?=
 
 # Packages that compile an SDK to the full, or import one that does, are tested
-# without -race: the detector would cost minutes there. make prove races them.
+# without -race: the detector would cost minutes there. make prove races them. They
+# wait for real servers most of the time, so they run beside the others.
 SDK_PACKAGES := /(backends/(azurelease|gcslease|s3lease|open)|cmd/.*)$$
 
 # Nested modules, each with a go.mod of its own. `go test ./...` skips them.
@@ -60,9 +61,12 @@ unit: emulators ## the tests of the root module, golden files included
 	raced=$$(grep -Ev '$(SDK_PACKAGES)' <<<"$$packages" || true); \
 	plain=$$(grep -E '$(SDK_PACKAGES)' <<<"$$packages" || true); \
 	if [ ! -d azurite/node_modules ]; then export BLOBLEASE_AZURITE=skip; fi; \
-	echo "go test -race"; $(GO) test -race $(TESTFLAGS) $$raced; \
-	echo "go test, what is too slow with -race"; $(GO) test $(TESTFLAGS) ./mutex; \
-	if [ -n "$$plain" ]; then echo "go test"; $(GO) test $(TESTFLAGS) $$plain; fi
+	log=$$(mktemp); trap 'rm -f $$log' EXIT; \
+	echo "go test, beside the others:" ./mutex $$plain; $(GO) test $(TESTFLAGS) ./mutex $$plain >$$log 2>&1 & beside=$$!; \
+	failed=0; \
+	echo "go test -race"; $(GO) test -race $(TESTFLAGS) $$raced || failed=1; \
+	wait $$beside || failed=1; \
+	echo "go test"; cat $$log; exit $$failed
 
 .PHONY: modules
 modules: ## vet and test each nested module

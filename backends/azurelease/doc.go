@@ -23,17 +23,10 @@
 //
 // # What a failure leaves behind
 //
-// A process that ends at some step, or whose network does, leaves this, and
-// nothing for anybody to clean up:
+// Nothing for anybody to clean up, wherever a process or its network ends: what was taken
+// runs out within the TTL, and nobody else is granted the lease before. docs/stores.md
+// goes through the steps.
 //
-//	ended before, or when it had       the Azure lease          the record
-//	created the blob                   none                     none, or token 1 and no holder
-//	acquired the Azure lease           none, or runs out        as it was
-//	written the record                 runs out                 as it was, or of a term granted to nobody
-//	recorded Done                      runs out                 with the old Done, or the new one
-//	released the Azure lease           runs out, or none        with the new Done
-//
-// What runs out does so within the TTL, and nobody else is granted the lease before.
 // A process that lives on reads the blob after an answer that is lost, or that
 // refuses, and so finds out: an acquisition that it cannot resolve is settled by its
 // next Acquire, or by Release of the grant that came with the error. Settling writes the

@@ -616,7 +616,7 @@ func TestNoTwoBelieveInADayOfChaos(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%+v", total)
+	t.Logf("%d worlds of a day: %+v", days(), total)
 	require.NotZero(t, total.terms)
 	require.NotZero(t, total.lost)
 }

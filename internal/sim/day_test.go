@@ -28,15 +28,20 @@ func days() uint64 {
 }
 
 func TestNoTwoBelieveInADayOfChaos(t *testing.T) {
-	var total sim.Report
-	for s := range days() {
-		c := sim.Draw(s + 1)
-		c.Contenders, c.Length, c.Harm, c.Weather = 4, time.Duration(*hours)*time.Hour, 10*time.Minute, 4*time.Minute
-		r := run(t, c, sim.Run)
-		require.Empty(t, r.Violations, "seed %d", s+1)
-		total.Add(r)
+	if *seed > 0 {
+		replay(t, day(*seed), *seed, dayStory)
+		return
 	}
+	total := runAll(t, 1, days(), day, dayStory)
 	require.NotZero(t, total.Terms)
 	require.NotZero(t, total.Lost)
-	t.Logf("%d worlds of %d hours: %+v", days(), *hours, total)
+}
+
+const dayStory = "go test ./internal/sim -run DayOfChaos -v -args -seed %d -trace"
+
+// day is a world of four contenders and a whole day, or of so many hours.
+func day(seed uint64) sim.Config {
+	c := sim.Draw(seed)
+	c.Contenders, c.Length, c.Harm, c.Weather = 4, time.Duration(*hours)*time.Hour, 10*time.Minute, 4*time.Minute
+	return c
 }

@@ -19,10 +19,10 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "TestSchedules runs this seed only")
-	tell  = flag.Bool("trace", false, "TestSchedules prints what happened, event by event")
-	count = flag.Int("schedules", 0, "TestSchedules runs so many")
-	from  = flag.Int64("from", 1, "TestSchedules begins with this seed")
+	seed  = flag.Uint64("seed", 0, "the tests of many worlds run this seed only")
+	tell  = flag.Bool("trace", false, "with -seed: print what happened, event by event")
+	count = flag.Uint64("schedules", 0, "TestSchedules runs so many")
+	from  = flag.Uint64("from", 1, "TestSchedules begins with this seed")
 	all   = flag.Bool("all", false, "TestSchedules goes on after a violation")
 )
 
@@ -42,7 +42,7 @@ func run(t *testing.T, c sim.Config, world func(sim.Config) sim.Report) (r sim.R
 }
 
 // schedules is how many worlds TestSchedules makes.
-func schedules() int {
+func schedules() uint64 {
 	proof := os.Getenv(proving) != ""
 	switch {
 	case *count > 0:
@@ -59,30 +59,38 @@ func schedules() int {
 	return 20_000
 }
 
+const story = "go test ./internal/sim -run TestSchedules -v -args -seed %d -trace"
+
 // TestSchedules runs one world for each seed, each of ten minutes of chaos and some of
 // calm. A failure prints the line that runs its seed again, and tells its story.
 func TestSchedules(t *testing.T) {
 	if *seed > 0 {
-		replay(t, *seed)
+		replay(t, sim.Draw(*seed), *seed, story)
 		return
 	}
+	runAll(t, *from, *from+schedules()-1, sim.Draw, story)
+}
+
+// runAll makes a world for each seed, on all cores, and returns what was counted in them.
+func runAll(t *testing.T, first, last uint64, draw func(seed uint64) sim.Config, story string) (total sim.Report) {
+	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(2000))
-	var next atomic.Int64
-	next.Store(*from - 1)
+	start := time.Now()
+	var next, made atomic.Uint64
+	next.Store(first - 1)
 	var mu sync.Mutex
 	var failed tally
-	var total sim.Report
-	last, start := *from+int64(schedules())-1, time.Now()
 	t.Run("worlds", func(t *testing.T) {
 		for worker := range runtime.GOMAXPROCS(0) {
 			t.Run(fmt.Sprint(worker), func(t *testing.T) {
 				t.Parallel()
 				var sum sim.Report
 				for s := next.Add(1); s <= last && (*all || failed.none()); s = next.Add(1) {
-					r := run(t, sim.Draw(uint64(s)), sim.Run)
+					r := run(t, draw(s), sim.Run)
+					made.Add(1)
 					if len(r.Violations) > 0 {
-						failed.add(uint64(s), r.Violations)
-						report(t, uint64(s), r.Violations)
+						failed.add(s, r.Violations)
+						report(t, s, r.Violations, story)
 					}
 					sum.Add(r)
 				}
@@ -92,10 +100,11 @@ func TestSchedules(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d worlds in %v: %+v", next.Load()-*from+1-int64(runtime.GOMAXPROCS(0)), time.Since(start).Round(time.Millisecond), total)
+	t.Logf("%d worlds in %v: %+v", made.Load(), time.Since(start).Round(time.Millisecond), total)
 	if !failed.none() {
 		t.Logf("%d died, first seed %d: %s", failed.n, failed.first, failed.rule)
 	}
+	return total
 }
 
 // A tally is of the worlds with violations. The command mutants reads it.
@@ -123,17 +132,17 @@ func (f *tally) add(seed uint64, violations []string) {
 }
 
 // report tells what went wrong in a world, and how to see it.
-func report(t *testing.T, seed uint64, violations []string) {
+func report(t *testing.T, seed uint64, violations []string, story string) {
 	t.Helper()
 	for _, v := range violations {
 		t.Errorf("seed %d: %s", seed, v)
 	}
-	t.Logf("its story: go test ./internal/sim -run TestSchedules -v -args -seed %d -trace", seed)
+	t.Logf("its story: "+story, seed)
 }
 
-func replay(t *testing.T, seed uint64) {
+func replay(t *testing.T, c sim.Config, seed uint64, story string) {
 	t.Helper()
-	c, world := sim.Draw(seed), sim.Run
+	world := sim.Run
 	if *tell {
 		world = sim.Tell
 	}
@@ -144,7 +153,7 @@ func replay(t *testing.T, seed uint64) {
 	}
 	r.Trace = ""
 	t.Logf("%+v", r)
-	report(t, seed, r.Violations)
+	report(t, seed, r.Violations, story)
 }
 
 func TestOneSeedGivesOneTrace(t *testing.T) {
