@@ -74,9 +74,13 @@ func (e *Engine) CheckName(name string) error {
 }
 
 // Acquire implements backends.Backend. A record that this process knows to be
-// free, and has seen lately, costs one request, any other two.
+// free, and has seen lately, costs one request, any other two, and a store that
+// takes seconds to answer another one.
 func (e *Engine) Acquire(ctx context.Context, name string, c backends.Claim) (backends.Grant, error) {
-	if err := errors.Join(e.CheckName(name), c.Check(e.limits)); err != nil {
+	if err := e.CheckName(name); err != nil {
+		return backends.Grant{}, err
+	}
+	if err := c.Check(e.limits); err != nil {
 		return backends.Grant{}, err
 	}
 	s := e.memory.last(name)
@@ -102,6 +106,19 @@ func (e *Engine) Acquire(ctx context.Context, name string, c backends.Claim) (ba
 // take starts a new term against s. If that is refused it returns what stands
 // in its place.
 func (e *Engine) take(ctx context.Context, name string, s *sighting, c backends.Claim) (backends.Grant, *sighting, error) {
+	g, at, err := e.begin(ctx, name, s, c)
+	if err != nil || !record.Behind(g.Token, at.now) {
+		return g, at, err
+	}
+	// It took long. Another life of the record may have come and been deleted since its
+	// date was told, or an old copy of it put in its place, and that life's token may
+	// be higher. This life has begun by now, so a date from now on is good enough.
+	e.memory.abandon(name, at.rec.Nonce)
+	return e.begin(ctx, name, at, c)
+}
+
+// begin writes the record of a new term over s. It returns what stands there then.
+func (e *Engine) begin(ctx context.Context, name string, s *sighting, c backends.Claim) (backends.Grant, *sighting, error) {
 	old := s.record()
 	token := e.memory.token(name, func(floor backends.Token) backends.Token {
 		return record.NextToken(old.Token, max(floor, c.Floor), e.date(s))
@@ -123,7 +140,7 @@ func (e *Engine) take(ctx context.Context, name string, s *sighting, c backends.
 	at, err := e.write(ctx, name, e.store.Put, s.version, rec)
 	switch {
 	case err == nil:
-		return grant(name, at.version, newTitle(at.rec)), nil, nil
+		return grant(name, at.version, newTitle(at.rec)), at, nil
 	case errors.Is(err, errRefused):
 		return backends.Grant{}, at, err
 	default:

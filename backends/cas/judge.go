@@ -43,21 +43,12 @@ func (e *Engine) unchanged(s *sighting) time.Duration {
 	return e.clock.Now().Mono - s.first.at
 }
 
-// A sighting is fresh for so long, if the wall clock moved with the monotonic one.
-const (
-	freshFor = 30 * time.Second
-	apart    = 100 * time.Millisecond
-)
+// freshFor is how long a record that was seen to be free may be taken without another
+// look. The write would find out whether it has changed. But the sighting's date goes into
+// the token, and the clock that carries it on may run ahead of the store's.
+const freshFor = 30 * time.Second
 
-// fresh reports whether a free record may be taken as it was last seen. If it has
-// not changed since, the write will find it so; but its date goes into the token,
-// and must not be older than the last life of a record that was deleted meanwhile.
-// The monotonic clock stands still in a sleep; then the other clock has moved on.
-func (e *Engine) fresh(s *sighting) bool {
-	now := e.clock.Now()
-	mono, wall := now.Mono-s.at, now.Wall-s.wall
-	return mono <= freshFor && (wall-mono).Abs() <= apart
-}
+func (e *Engine) fresh(s *sighting) bool { return e.clock.Now().Mono-s.at <= freshFor }
 
 // date is what the store's clock shows now, as far as a fresh s tells.
 func (e *Engine) date(s *sighting) time.Time {

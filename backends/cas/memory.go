@@ -21,7 +21,6 @@ type sighting struct {
 	rec     *record.Record // nil if there is no object
 	sent    time.Duration  // monotonic, before the request
 	at      time.Duration  // monotonic, after the answer
-	wall    time.Duration  // the wall clock then
 	now     time.Time      // the store's clock when it answered, if it told
 	age     time.Duration  // of the record by the store's dates; valid if dated
 	dated   bool

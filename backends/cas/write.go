@@ -84,8 +84,7 @@ func (e *Engine) note(name string, obj Object, rec *record.Record, sent time.Dur
 	if obj.Exists == (obj.Version == "") {
 		return nil, fmt.Errorf("%w: version %q of an object that exists: %t", backends.ErrUnsupported, obj.Version, obj.Exists)
 	}
-	got := e.clock.Now()
-	s := &sighting{exists: obj.Exists, version: obj.Version, rec: rec, sent: sent, at: got.Mono, wall: got.Wall, now: obj.Now}
+	s := &sighting{exists: obj.Exists, version: obj.Version, rec: rec, sent: sent, at: e.clock.Now().Mono, now: obj.Now}
 	s.first = s
 	if obj.Exists && !obj.Modified.IsZero() && !obj.Now.Before(obj.Modified) {
 		s.age, s.dated = obj.Now.Sub(obj.Modified), true

@@ -199,9 +199,14 @@ var mutants = []mutant{
 		old: "		case s.version != version:\n			return s, errRefused\n		}\n", new: "		case s.version != version:\n			return s, errRefused\n		}\n		rec.Nonce = record.NewNonce()\n		data, _ = rec.Encode()\n",
 	},
 	{
-		name: "judged-by-a-stale-date", rule: "a token's date is not older than the look it stands on",
+		name: "judged-by-a-stale-date", rule: "a token is not behind the store's clock at the time of its writing",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "err != nil || !record.Behind(g.Token, at.now)", new: "true",
+	},
+	{
+		name: "date-carried-on-for-long", rule: "a token is not ahead of the store's clock",
 		file: "backends/cas/judge.go", tests: casTests,
-		old: "	return mono <= freshFor && (wall-mono).Abs() <= apart", new: "	return mono <= freshFor || (wall-mono).Abs() >= 0",
+		old: "e.clock.Now().Mono-s.at <= freshFor", new: "e.clock.Now().Mono-s.at <= 1000*freshFor",
 	},
 	{
 		name: "margin-too-small-for-the-contender", rule: "the contender's stopwatch allows for a fast clock",

@@ -28,6 +28,13 @@ func NextToken(prev, floor backends.Token, now time.Time) backends.Token {
 	return t
 }
 
+// Behind reports whether a token is lower than those that were made a second, of the
+// store's clock, before now, or earlier. It is not if now is unknown, or a lie.
+func Behind(t backends.Token, now time.Time) bool {
+	least := now.Unix() - 1
+	return least > 0 && least <= int64(backends.MaxToken>>20) && t < backends.Token(least)<<20
+}
+
 func dateToken(now time.Time) backends.Token {
 	if now.Unix() <= 0 || now.Unix() > int64(backends.MaxToken>>20) {
 		return 0

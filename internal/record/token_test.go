@@ -61,3 +61,16 @@ func TestNoncesDiffer(t *testing.T) {
 		seen[n] = true
 	}
 }
+
+func TestATokenIsBehindWhenItIsOlderThanASecond(t *testing.T) {
+	now := time.Unix(1791763200, 0)
+	token := NextToken(0, 0, now)
+	for d, want := range map[time.Duration]bool{
+		-time.Hour: false, 0: false, 1999 * time.Millisecond: false, 2 * time.Second: true, time.Hour: true,
+	} {
+		require.Equal(t, want, Behind(token, now.Add(d)), "%v later", d)
+	}
+	for _, silly := range []time.Time{never, time.Unix(0, 0), time.Unix(-1<<62, 0), time.Unix(1<<62, 0), time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)} {
+		require.False(t, Behind(token, silly), "%v", silly)
+	}
+}

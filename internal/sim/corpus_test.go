@@ -17,7 +17,8 @@ var corpus = []struct {
 }{
 	{674, "a token below that of a life of the record that had come and gone unseen"},
 	{2456, "the same, after two deletions"},
-	{18398, "an acquisition on its way while another life of the record came and was deleted: an exception, and counted"},
+	{18398, "an acquisition on its way while another life of the record came and was deleted"},
+	{29684, "the same, while the answer of the look before it was on its way"},
 	{3565, "a lease that the boot clock had ended, renewed"},
 }
 

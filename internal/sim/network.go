@@ -196,9 +196,7 @@ func (w *world) dispatch(p *process, r *request) bool {
 	w.checkBudget(p)
 	if r.writes() {
 		r.gist = gistOf(r.data)
-		if w.rankOf(r.gist.token); w.picked[r.gist.token] == 0 {
-			w.picked[r.gist.token] = w.loop.now()
-		}
+		w.rankOf(r.gist.token)
 		w.checkRelease(p, r)
 	}
 	now := w.loop.now()

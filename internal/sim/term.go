@@ -117,11 +117,10 @@ func (w *world) checkOrder(t *term) {
 	w.last = g
 }
 
-// twin reports whether g is of a life of the record whose token was picked within a
-// second, of the store, of the last life, or before that: while the write was on its
-// way the last one came, and an operator deleted it.
+// twin reports whether g is of a life of the record that began within two seconds, of
+// the store, of the last.
 func (w *world) twin(g grant) bool {
-	return w.meddled >= 0 && w.meddled <= g.at && w.picked[g.token]-w.last.at <= time.Second+w.Dates.Skew
+	return w.meddled >= 0 && w.meddled <= g.at && g.at-w.last.at <= 2*time.Second+w.Dates.Skew
 }
 
 func (w *world) checkAlone(t *term) {
@@ -316,7 +315,7 @@ func (w *world) takeWrite(t *term, sent time.Duration) {
 	}
 }
 
-// twins reports whether two lives of the record began within a second: then their
+// twins reports whether two lives of the record began within two seconds: then their
 // tokens may be in the wrong order.
 func (w *world) twins() bool { return w.report.Twins > 0 }
 

@@ -20,7 +20,7 @@ type Report struct {
 	Jumps    int
 	Cuts     int
 	Meddled  int // acts of the operator
-	Twins    int // lives of the record within one second, whose tokens fell: see twin
+	Twins    int // lives of the record within two seconds, whose tokens fell: see twin
 	Written  int // writes that the resource took
 	Fenced   int // and those that it refused
 	Requests int
@@ -77,10 +77,9 @@ type world struct {
 	aligned  []*event // arrivals of reads that wait for a write
 	grants   map[backends.Token]grant
 	ranks    map[backends.Token]int
-	picked   map[backends.Token]time.Duration // when a token was first sent
-	last     grant                            // of the last belief
-	lately   time.Duration                    // when somebody was last seen to lead
-	meddled  time.Duration                    // when the operator last made exclusion void; negative: never
+	last     grant         // of the last belief
+	lately   time.Duration // when somebody was last seen to lead
+	meddled  time.Duration // when the operator last made exclusion void; negative: never
 	breaks   int
 	resource resource
 }
@@ -100,7 +99,6 @@ func run(c Config, tell bool) Report {
 		meddled: -1,
 		grants:  make(map[backends.Token]grant),
 		ranks:   make(map[backends.Token]int),
-		picked:  make(map[backends.Token]time.Duration),
 	}
 	w.loop.batch = w.afterEvent
 	w.trace.sum = newHash()
