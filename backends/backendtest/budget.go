@@ -15,7 +15,7 @@ var budgetChecks = []check{
 func actsTakeTheRequestsOfTheBudget(t *trial) {
 	b := t.New()
 	var g backends.Grant
-	require.Equal(t, t.Budget.First, t.cost(func() { g = t.acquire(b, "job") }), "acquire a name that was never used")
+	require.Equal(t, t.Budget.First.Plus(t.Budget.Once), t.cost(func() { g = t.acquire(b, "job") }), "acquire a name that was never used")
 	for range 3 {
 		require.Equal(t, t.Budget.Renew, t.cost(func() { g = t.renew(b, g) }), "renew")
 	}

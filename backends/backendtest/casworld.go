@@ -36,6 +36,9 @@ func (s *Store) world(o cas.Options) *World {
 		Watching: func(record, own time.Duration) Window { return stopwatch(max(record, own)) },
 		Budget:   CAS,
 	}
+	if o.Doubtful {
+		w.Budget.Once = Count{Writes: 1}
+	}
 	if o.Dates.Trusted {
 		w.FirstLook = func(record, own time.Duration) Window { return byDate(max(record, own), o.Dates) }
 	}

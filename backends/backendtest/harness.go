@@ -86,6 +86,10 @@ type Budget struct {
 	Poll    Count // acquire a name that is held, and be refused
 	Observe Count
 	Refused Count // renew a term that is over, and be refused
+
+	// Once is what a client's first acquisition costs beside that, if the store
+	// may ignore conditions: cas.Options.Doubtful.
+	Once Count
 }
 
 // CAS is the budget of a backend that is a cas.Engine. Its user has to pay for

@@ -12,25 +12,26 @@ import (
 
 // The engine over a perfect store, which gives dates of different worth.
 func TestConformance(t *testing.T) {
-	for name, dates := range map[string]cas.Dates{
-		"ExactDates":     {Trusted: true},
-		"WholeSeconds":   {Trusted: true, Granularity: time.Second, Skew: 2 * time.Second},
+	for name, o := range map[string]cas.Options{
+		"ExactDates":     {Dates: cas.Dates{Trusted: true}},
+		"WholeSeconds":   {Dates: cas.Dates{Trusted: true, Granularity: time.Second, Skew: 2 * time.Second}},
 		"UntrustedDates": {},
+		"Doubtful":       {Dates: cas.Dates{Trusted: true}, Doubtful: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			backendtest.Run(t, backendtest.Harness{
 				Bubble: true,
-				Open:   func(t *testing.T) *backendtest.World { return world(t, dates) },
+				Open:   func(t *testing.T) *backendtest.World { return world(t, o) },
 			})
 		})
 	}
 }
 
-func world(t *testing.T, dates cas.Dates) *backendtest.World {
+func world(t *testing.T, o cas.Options) *backendtest.World {
 	objects := memstore.New(clock.System)
-	w := backendtest.NewWorld(t, cas.Options{Dates: dates}, func() cas.Store { return objects })
+	w := backendtest.NewWorld(t, o, func() cas.Store { return objects })
 	w.Delete = func(name string) error { objects.Delete(name); return nil }
-	if g := dates.Granularity; g > 0 {
+	if g := o.Dates.Granularity; g > 0 {
 		round(w, g)
 	}
 	return w

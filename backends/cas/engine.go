@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
@@ -21,6 +22,11 @@ type Options struct {
 	Limits backends.Limits
 	// Dates says what the store's dates are worth. The zero value: nothing.
 	Dates Dates
+	// Doubtful says that the store may ignore conditions without a word. Then an
+	// engine that was not verified makes one more request, after its first
+	// acquisition: a write that has to be refused. If it is not, that Acquire and
+	// all later ones return an error that matches backends.ErrUnsupported.
+	Doubtful bool
 }
 
 // An Engine makes a backends.Backend of a Store. It is safe for concurrent use.
@@ -30,6 +36,10 @@ type Engine struct {
 	dates  Dates
 	clock  clock.Clock
 	memory memory
+	// trusted says that the store's dates may be used to take over: as the Options
+	// say, until Verify finds out.
+	trusted atomic.Bool
+	doubt   *doubt
 	carrier
 }
 
@@ -39,6 +49,7 @@ var (
 	_ backends.Backend     = (*Engine)(nil)
 	_ backends.Breaker     = (*Engine)(nil)
 	_ backends.NameChecker = (*Engine)(nil)
+	_ backends.Verifier    = (*Engine)(nil)
 )
 
 // New returns an engine over store. It makes no request and starts nothing.
@@ -49,7 +60,9 @@ func New(store Store, o Options) *Engine {
 	l.Step = max(l.Step, time.Millisecond)
 	l.MinPoll = or(l.MinPoll, 10*time.Millisecond)
 	c := clock.Of(store)
-	return &Engine{store: store, limits: l, dates: o.Dates, clock: c, carrier: clock.Carry(c)}
+	e := &Engine{store: store, limits: l, dates: o.Dates, clock: c, doubt: newDoubt(o.Doubtful), carrier: clock.Carry(c)}
+	e.trusted.Store(o.Dates.Trusted)
+	return e
 }
 
 func or(d, def time.Duration) time.Duration {
@@ -83,6 +96,9 @@ func (e *Engine) Acquire(ctx context.Context, name string, c backends.Claim) (ba
 	if err := c.Check(e.limits); err != nil {
 		return backends.Grant{}, err
 	}
+	if _, verdict := e.doubt.state(); verdict != nil {
+		return backends.Grant{}, verdict
+	}
 	s := e.memory.last(name)
 	if s == nil || !s.free() || !e.fresh(s) {
 		var err error
@@ -95,6 +111,9 @@ func (e *Engine) Acquire(ctx context.Context, name string, c backends.Claim) (ba
 			return backends.Grant{}, &backends.HeldError{Record: e.describe(s, c.TTL)}
 		}
 		g, stands, err := e.take(ctx, name, s, c)
+		if err == nil {
+			return e.confirm(ctx, g)
+		}
 		if !errors.Is(err, errRefused) {
 			return g, err
 		}

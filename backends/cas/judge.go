@@ -7,8 +7,8 @@ const epsilon = 100
 
 // Dates says what the dates in a store's answers are worth.
 type Dates struct {
-	// Trusted allows takeovers by date. Set it only for a store whose
-	// Modified moves with every write.
+	// Trusted allows takeovers by date, until Engine.Verify finds out whether it
+	// should. Set it only for a store whose Modified moves with every write.
 	Trusted bool
 	// Own says that they come from this very machine's clock, so that nothing
 	// is gained by holding them against its stopwatch.
@@ -31,7 +31,7 @@ func (e *Engine) wait(s *sighting, ttl time.Duration) time.Duration {
 	}
 	t := max(s.rec.TTL, ttl)
 	left := t + t/epsilon - e.unchanged(s)
-	if s.dated && e.dates.Trusted {
+	if s.dated && e.trusted.Load() {
 		left = min(left, t+2*t/epsilon+e.dates.slack()-s.age)
 	}
 	return max(left, 0)
@@ -60,7 +60,7 @@ func (e *Engine) date(s *sighting) time.Time {
 
 // age is the best that is known of the time since s was written.
 func (e *Engine) age(s *sighting) time.Duration {
-	if s.dated && e.dates.Trusted {
+	if s.dated && e.trusted.Load() {
 		return s.age
 	}
 	return e.unchanged(s)

@@ -12,6 +12,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/backends/cas"
 	"github.com/bloblease/bloblease/internal/clock"
 	"github.com/bloblease/bloblease/internal/memstore"
@@ -73,4 +74,18 @@ func (s *failing) Put(ctx context.Context, name, version string, data []byte) (c
 // Touch implements cas.Store.
 func (s *failing) Touch(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
 	return s.Put(ctx, name, version, data)
+}
+
+// Describe implements cas.Verifiable.
+func (s *failing) Describe() string { return "memory" }
+
+// Fresh implements cas.Verifiable: there are no connections.
+func (s *failing) Fresh() (cas.Store, func()) { return s, func() {} }
+
+// Right implements cas.Verifiable.
+func (s *failing) Right(r cas.Right) string { return r.String() }
+
+// Inspect implements cas.Verifiable.
+func (s *failing) Inspect(context.Context, string, string) ([]backends.Check, error) {
+	return nil, nil
 }
