@@ -215,10 +215,12 @@ func (r *run) denied(right Right, err error) error {
 }
 
 // apply makes a write that has to be applied. What it was told is not the last
-// word: something below may have sent the request twice, and tell of the second.
-// The error matches ErrRefused if it was not applied for no good reason.
+// word: something below may have sent the request twice, and tell of the second; or
+// a store wants the version in another spelling, which its Store learns from the
+// refusal. The error matches ErrRefused if it was refused for no good reason, twice.
 func (r *run) apply(ctx context.Context, send Write, right Right) error {
 	rec := r.record()
+	refused := false
 	var err error
 	for range tries {
 		var o Object
@@ -233,9 +235,10 @@ func (r *run) apply(ctx context.Context, send Write, right Right) error {
 		case now.is(rec):
 			r.at = now
 			return nil
-		case errors.Is(err, ErrRefused):
+		case errors.Is(err, ErrRefused) && (refused || now.Version != r.at.Version):
 			return err
 		}
+		refused = errors.Is(err, ErrRefused)
 	}
 	return err
 }
