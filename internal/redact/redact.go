@@ -1,0 +1,72 @@
+// Package redact makes of the errors of SDKs and transports something that may be
+// printed: one short line, without URLs and secrets. Those of net/http print the
+// URL, which may be signed; those of credential providers print whole answers.
+package redact
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// A plainError keeps of its causes only those that a caller may ask for.
+type plainError struct {
+	text   string
+	causes []error
+}
+
+func (e *plainError) Error() string   { return e.text }
+func (e *plainError) Unwrap() []error { return e.causes }
+
+// Error is err, which came in place of an answer, cleaned. It still matches
+// context.Canceled, context.DeadlineExceeded, and *net.DNSError; if it matches
+// none of these, then otherwise.
+func Error(err error, otherwise ...error) error {
+	for u := (*url.Error)(nil); errors.As(err, &u); {
+		err = u.Err
+	}
+	e := &plainError{text: Text(err.Error())}
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, cause) {
+			e.causes = append(e.causes, cause)
+		}
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		e.causes = append(e.causes, &net.DNSError{
+			Err: Text(dns.Err), Name: dns.Name, IsNotFound: dns.IsNotFound, IsTimeout: dns.IsTimeout, IsTemporary: dns.IsTemporary,
+		})
+	}
+	if len(e.causes) == 0 {
+		e.causes = otherwise
+	}
+	return e
+}
+
+var (
+	urls    = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://\S+`)
+	named   = regexp.MustCompile(`(?i)(sig|signature|secret|password|token|assertion|authorization|credential|accountkey)["']?\s*[=:]\s*["']?\S+`)
+	headers = regexp.MustCompile(`(?i)(bearer|sharedkey|sharedaccesssignature|aws4-[a-z0-9-]+)\s+\S+`)
+	keyIDs  = regexp.MustCompile(`\b(AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}\b`)                // of AWS
+	encoded = regexp.MustCompile(`\beyJ[A-Za-z0-9_.-]+|[A-Za-z0-9+/_%-]{40,}={0,2}`) // a JWT, or a key in base 64
+)
+
+const longest = 300
+
+// Text makes one short line of text, without URLs and whatever looks like a
+// secret.
+func Text(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	text = urls.ReplaceAllString(text, "URL")
+	text = headers.ReplaceAllString(text, "$1 …")
+	text = named.ReplaceAllString(text, "…")
+	text = keyIDs.ReplaceAllString(text, "…")
+	text = encoded.ReplaceAllString(text, "…")
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return text
+}
