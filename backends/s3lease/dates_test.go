@@ -76,6 +76,28 @@ func TestAFunctionThatLivesTwoSecondsTakesOverAtItsFirstLook(t *testing.T) {
 	}
 }
 
+// Two machines of S3 that differ by σ make a record seem older than it is, but never as
+// old as a TTL before it is.
+func TestMachinesOfTheStoreThatDifferTakeNothingOverEarly(t *testing.T) {
+	inModel(t, &s3.Options{Clocks: apart()}, func(t *testing.T, m *model) {
+		for range 20 {
+			written := time.Now()
+			dead := acquire(t, m.client(t), "job")
+			for {
+				g, err := m.client(t).Acquire(t.Context(), "job", claim("contender"))
+				if err == nil {
+					require.Greater(t, time.Since(written), ttl+2*ttl/100)
+					require.Greater(t, g.Token, dead.Token)
+					require.NoError(t, m.client(t).Break(t.Context(), "job", ""))
+					break
+				}
+				require.ErrorIs(t, err, backends.ErrHeld)
+				time.Sleep(137 * time.Millisecond)
+			}
+		}
+	})
+}
+
 // Without dates that can be trusted nobody takes over at first sight.
 func TestDatesAreUsedWhereTheyAreTrusted(t *testing.T) {
 	for name, c := range map[string]struct {

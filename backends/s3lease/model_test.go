@@ -155,7 +155,7 @@ type redating struct {
 	inner  http.RoundTripper
 	header http.Header // added to every answer
 	mu     sync.Mutex
-	lie   func(name string, modified, now time.Time) (time.Time, time.Time)
+	lie    func(name string, modified, now time.Time) (time.Time, time.Time)
 }
 
 func (d *redating) redate(lie func(name string, modified, now time.Time) (time.Time, time.Time)) {

@@ -59,8 +59,9 @@ func open(now clock.Clock, c *s3.Client, bucket string, o *Options) (*store, cas
 	s := newStore(c, bucket, own.Prefix, e)
 	s.carrier = clock.Carry(now)
 	return s, cas.Options{
-		Limits: limits,
-		Dates:  cas.Dates{Trusted: e.aws || own.TrustDates, Granularity: time.Second, Skew: 2 * time.Second},
+		Limits:   limits,
+		Doubtful: true,
+		Dates:    cas.Dates{Trusted: e.aws || own.TrustDates, Granularity: time.Second, Skew: 2 * time.Second},
 	}, nil
 }
 

@@ -100,7 +100,7 @@ var azureMutants = []mutant{
 	},
 	{
 		name: "azure-url-in-errors", rule: "no error tells a secret",
-		file: "backends/azurelease/secrets.go", tests: azureTests,
+		file: "internal/redact/redact.go", tests: azureTests,
 		old: "	text = headers.", new: "	if true {\n		return text\n	}\n	text = headers.",
 	},
 }

@@ -11,13 +11,14 @@ var rooms = map[string][]string{
 	"internal/memstore":    {"backends/cas", "internal/clock"},
 	"backends":             {},
 	"internal/record":      {"backends"},
+	"internal/redact":      {},
 	"internal/probe":       {"backends", "internal/clock", "internal/record"}, // what Verify does on every store
 	"backends/cas":         {"backends", "internal/clock", "internal/probe", "internal/record"},
 	"backends/memlease":    {"backends", "backends/cas", "internal/clock", "internal/memstore"},
 	"backends/filelease":   {"backends", "backends/cas", "internal/clock"},
-	"backends/s3lease":     {"backends", "backends/cas", "internal/clock"},
+	"backends/s3lease":     {"backends", "backends/cas", "internal/clock", "internal/redact"},
 	"backends/gcslease":    {"backends", "backends/cas", "internal/clock"},
-	"backends/azurelease":  {"backends", "internal/clock", "internal/probe", "internal/record"}, // its engine is Azure's own leases
+	"backends/azurelease":  {"backends", "internal/clock", "internal/probe", "internal/record", "internal/redact"}, // its engine is Azure's own leases
 	"backends/backendtest": {"backends", "backends/cas", "internal/clock"},
 	"backends/open": {"backends", "backends/azurelease", "backends/filelease", "backends/gcslease",
 		"backends/memlease", "backends/s3lease"},
@@ -29,7 +30,7 @@ var rooms = map[string][]string{
 // plain are the packages that reach nothing but the standard library, this
 // module and golang.org/x/sys: who locks a file must not compile three clouds.
 var plain = []string{
-	"internal/clock", "internal/memstore", "internal/probe",
+	"internal/clock", "internal/memstore", "internal/probe", "internal/redact",
 	"backends", "backends/cas", "backends/memlease", "backends/filelease",
 	"mutex", "leader", "fence",
 }
