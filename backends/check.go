@@ -10,7 +10,8 @@ import (
 // The sizes that every store can carry.
 const (
 	MaxName   = 1024 // bytes of a lease's name
-	MaxHolder = 256  // bytes of a holder's name, and of Done
+	MaxHolder = 256  // bytes of a holder's name
+	MaxDone   = 1024 // bytes of Done
 	MaxMeta   = 4096 // bytes of all keys and values of Meta together
 )
 
@@ -45,10 +46,10 @@ func (c Claim) Check(l Limits) error {
 }
 
 // CheckDone returns an error that names the rule that a mark for Grant.Done breaks:
-// at most 256 bytes of UTF-8 without control characters.
+// at most 1,024 bytes of UTF-8 without control characters.
 func CheckDone(done string) error {
-	if len(done) > MaxHolder {
-		return fmt.Errorf("done %.20q… has %d bytes: at most %d are allowed", done, len(done), MaxHolder)
+	if len(done) > MaxDone {
+		return fmt.Errorf("done %.20q… has %d bytes: at most %d are allowed", done, len(done), MaxDone)
 	}
 	return checkText("done", done)
 }

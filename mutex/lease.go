@@ -31,6 +31,7 @@ type Lease struct {
 
 	mu        sync.Mutex
 	grant     backends.Grant
+	mark      string // for the release to record; "" for none
 	children  map[*leaseContext]struct{}
 	lastError error // of the renewals since the last confirmed one
 
@@ -80,6 +81,29 @@ func (l *Lease) Version() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.grant.Version
+}
+
+// Mark returns the mark that the record of this lease bore when the term began: what
+// the last release that had one has recorded, "" if none has.
+func (l *Lease) Mark() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.grant.Done
+}
+
+// SetMark makes Release record mark, in the place of the one that is there, when it
+// frees the lease: what is done, for the terms that come. It is at most 1,024 bytes
+// of UTF-8 without control characters; else the error says so. "" leaves the old
+// one. Of several calls the last one before Release counts; a call after that is in
+// vain. leader.Once keeps its slots there, and takes no other mark beside them.
+func (l *Lease) SetMark(mark string) error {
+	if err := backends.CheckDone(mark); err != nil {
+		return fmt.Errorf("mark lease %q: %w", l.name, err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mark = mark
+	return nil
 }
 
 // Done returns a channel that is closed when the lease ends. Err tells sooner:
@@ -196,7 +220,8 @@ func (l *Lease) Abandon(cause error) {
 // within a TTL.
 //
 // Release waits at most min(TTL/3, 5 s). It retries until ctx ends, and makes one
-// attempt even if ctx has ended before, so that a SIGTERM frees the lease.
+// attempt even if ctx has ended before, so that a SIGTERM frees the lease. With a
+// mark to record (SetMark) it retries for a TTL, as long as ctx has not ended.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.releasing.Swap(true) {
 		return l.awaitRelease(ctx)
@@ -238,8 +263,11 @@ func (l *Lease) awaitRelease(ctx context.Context) error {
 // wait, it tries but once. It waits for a renewal that is under way, since it has
 // to know what that wrote.
 func (l *Lease) free(ctx context.Context, insist bool) error {
-	c := l.mutex.clock
-	within, cancel := c.WithTimeout(context.WithoutCancel(ctx), l.mutex.settlement())
+	c, bound := l.mutex.clock, l.mutex.settlement()
+	if l.marked().Done != l.Mark() && ctx.Err() == nil {
+		bound = l.ttl
+	}
+	within, cancel := c.WithTimeout(context.WithoutCancel(ctx), bound)
 	defer cancel()
 	select {
 	case <-l.idle:
@@ -249,16 +277,38 @@ func (l *Lease) free(ctx context.Context, insist bool) error {
 	if err := l.storesWord(); err != nil {
 		return err // there is nothing to free
 	}
+	g := l.marked()
 	for n := 1; ; n++ {
-		err := l.mutex.release(within, l.grant)
+		err := l.mutex.release(within, g)
 		if err == nil || errors.Is(err, ErrLost) || ctx.Err() != nil || !insist {
 			return err
 		}
 		pause := max(backoff(c, l.ttl/60, l.ttl/12, n), retryAfter(err))
-		if clock.Sleep(within, c, pause) != nil {
+		if !l.rest(ctx, within, pause) {
 			return err
 		}
 	}
+}
+
+// rest sleeps between two attempts. It reports whether there is time for another one:
+// until within ends; when ctx does, it is the last, and comes at once.
+func (l *Lease) rest(ctx, within context.Context, pause time.Duration) bool {
+	either, cancel := context.WithCancel(within)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	_ = clock.Sleep(either, l.mutex.clock, pause)
+	return within.Err() == nil
+}
+
+// marked is the grant to release, with the mark to record.
+func (l *Lease) marked() backends.Grant {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g := l.grant
+	if l.mark != "" {
+		g.Done = l.mark
+	}
+	return g
 }
 
 // storesWord returns the error by which the store has said that the term is over,

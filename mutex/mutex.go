@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/internal/clock"
+	"github.com/bloblease/bloblease/internal/setup"
 )
 
 // A Mutex is the configuration to take one lease: of one name, in one store.
@@ -181,11 +181,12 @@ func (m *Mutex) Observe(ctx context.Context) (backends.Record, error) {
 	return r, nil
 }
 
-// release frees g. It has a goroutine of its own, so that its bound holds even if
-// the backend takes no notice of ctx.
+// release frees g, in an attempt of bounded time. It has a goroutine of its own, so
+// that the bound of ctx holds even if the backend takes no notice of it.
 func (m *Mutex) release(ctx context.Context, g backends.Grant) error {
+	request, cancel := m.clock.WithTimeout(ctx, m.settlement())
 	answer := make(chan error, 1)
-	go func() { answer <- m.backend.Release(ctx, g) }()
+	go func() { defer cancel(); answer <- m.backend.Release(request, g) }()
 	select {
 	case err := <-answer:
 		return err
@@ -196,15 +197,7 @@ func (m *Mutex) release(ctx context.Context, g backends.Grant) error {
 
 // final reports whether err ends a Lock: a wrong set-up must not look like
 // waiting.
-func (m *Mutex) final(err error) bool {
-	if m.reached.Load() {
-		return false
-	}
-	var dns *net.DNSError
-	return errors.Is(err, backends.ErrDenied) || errors.Is(err, backends.ErrNoContainer) ||
-		errors.Is(err, backends.ErrUnsupported) || errors.Is(err, backends.ErrForeign) ||
-		errors.As(err, &dns) && dns.IsNotFound
-}
+func (m *Mutex) final(err error) bool { return !m.reached.Load() && setup.Wrong(err) }
 
 // enter waits until no attempt is in progress on m and no lease of m is live,
 // and marks m as busy. Without wait a live lease is a HeldError.

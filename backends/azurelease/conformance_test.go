@@ -11,6 +11,7 @@ import (
 	"github.com/bloblease/bloblease/backends/azurelease"
 	"github.com/bloblease/bloblease/backends/backendtest"
 	"github.com/bloblease/bloblease/internal/fakestore/azure"
+	"github.com/bloblease/bloblease/internal/slottest"
 )
 
 // budget is what users of Azure pay for.
@@ -26,8 +27,12 @@ var budget = backendtest.Budget{
 	Refused: backendtest.Count{Reads: 1, Writes: 1},
 }
 
+func TestConformance(t *testing.T) { eachModel(t, backendtest.Run) }
+
+func TestSlots(t *testing.T) { eachModel(t, slottest.Run) }
+
 // The model as Azure is documented, as users report it to be, and as Azurite is.
-func TestConformance(t *testing.T) {
+func eachModel(t *testing.T, run func(*testing.T, backendtest.Harness)) {
 	for name, o := range map[string]*azure.Options{
 		"AsDocumented": nil,
 		"AsReported": {
@@ -37,7 +42,7 @@ func TestConformance(t *testing.T) {
 		"LikeAzurite": azure.LikeAzurite(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			backendtest.Run(t, backendtest.Harness{Bubble: true, Open: func(t *testing.T) *backendtest.World {
+			run(t, backendtest.Harness{Bubble: true, Open: func(t *testing.T) *backendtest.World {
 				return modelWorld(t, o)
 			}})
 		})

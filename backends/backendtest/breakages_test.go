@@ -661,6 +661,15 @@ var observeBreakages = []breakage{
 		noticed: []string{"LeftIsHowLongToWait"},
 	},
 	{
+		name: "observing tells no time where there is no record",
+		client: observing(func(r *backends.Record) {
+			if r.Token == 0 {
+				r.Now = time.Time{}
+			}
+		}),
+		noticed: []string{"ObservingTellsTheStoresTime"},
+	},
+	{
 		name:   "a poll asks twice",
 		client: granting(func(*backends.Grant, error) error { return nil }),
 		above: func(inner cas.Store) cas.Store {

@@ -113,7 +113,7 @@ func greatMeta(size int) map[string]string {
 
 func aBadMarkIsRefusedBeforeAnyRequest(t *trial) {
 	b, g := t.term("job")
-	for _, mark := range []string{strings.Repeat("x", backends.MaxHolder+1), "a\xff"} {
+	for _, mark := range []string{strings.Repeat("x", backends.MaxDone+1), "a\xff"} {
 		bad := g
 		bad.Done = mark
 		why := fmt.Sprintf("mark %.20q", mark)
@@ -137,7 +137,7 @@ func theGreatestClaimFits(t *trial) {
 		require.Equal(t, c.TTL, r.TTL)
 		require.True(t, maps.Equal(c.Meta, r.Meta))
 		g = t.renew(b, g)
-		g.Done = strings.Repeat("\u2028", backends.MaxHolder/3)
+		g.Done = strings.Repeat("\u2028", backends.MaxDone/3)
 		t.release(b, g)
 		require.Equal(t, g.Done, t.look(name).Done)
 	}

@@ -40,7 +40,7 @@ func doneIsRecordedAndCarriedForward(t *trial) {
 	t.acquire(b, "job")
 	g = t.expire(c, "job")
 	require.Equal(t, mark, g.Done, "over a takeover")
-	g.Done = strings.Repeat("x", backends.MaxHolder)
+	g.Done = strings.Repeat("x", backends.MaxDone)
 	t.release(c, g)
 	require.Equal(t, g.Done, t.look("job").Done, "a new mark replaces the old one")
 }

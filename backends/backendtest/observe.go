@@ -16,6 +16,7 @@ var observeChecks = []check{
 	{"AnExpiredTermIsObservedAsFree", anExpiredTermIsObservedAsFree},
 	{"TheAgeCountsFromTheLastWrite", theAgeCountsFromTheLastWrite},
 	{"LeftIsHowLongToWait", leftIsHowLongToWait},
+	{"ObservingTellsTheStoresTime", observingTellsTheStoresTime},
 }
 
 func aNameNeverUsedIsFree(t *trial) {
@@ -125,6 +126,20 @@ func (t *trial) aged(b backends.Backend, written span) {
 	asked := timed(func() { age = t.observe(b, "job").Age })
 	require.GreaterOrEqual(t, age, asked.from.Sub(written.to)-time.Second)
 	require.LessOrEqual(t, age, asked.to.Sub(written.from)+time.Second)
+}
+
+// Slots of leader.Every stand on it, for a name that was never used too. HTTP dates
+// have whole seconds, and a store in real time is not held to more than minutes.
+func observingTellsTheStoresTime(t *trial) {
+	t.need(!t.Timeless, "store that tells the time")
+	off := time.Second
+	if !t.bubble {
+		off = 5 * time.Minute
+	}
+	t.states(func(state string) {
+		r := t.look("job")
+		require.WithinDuration(t, time.Now(), r.Now, off, state)
+	})
 }
 
 func leftIsHowLongToWait(t *trial) {

@@ -1,46 +1,45 @@
-// Cron is a guard for a job that is started by cron on several occasions: while
-// one run is still at it, another one skips, and says so by its exit status.
+// Cron is a nightly job that several schedulers may start, one on each machine, or one
+// that calls twice: it is run once for each night. What goes into a serverless function
+// is handle.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"log"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
+	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/backends/filelease"
+	"github.com/bloblease/bloblease/leader"
 	"github.com/bloblease/bloblease/mutex"
 )
 
-// exitHeld is the status of a run that was skipped: EX_TEMPFAIL of sysexits.h.
-const exitHeld = 75
-
 var (
 	dir  = flag.String("dir", os.TempDir(), "a directory that all runs share")
+	slot = flag.String("slot", "", "the time for which the scheduler calls, such as 2026-10-12T02:00:00Z")
 	work = flag.Duration("work", time.Second, "how long the job takes")
 )
 
 func main() {
 	flag.Parse()
-	switch err := run(); {
-	case errors.Is(err, mutex.ErrHeld):
-		fmt.Println("skipped:", err)
-		os.Exit(exitHeld)
-	case err != nil:
-		log.Fatal(err) // exit status 1
-	}
-	fmt.Println("done")
-}
-
-func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	store, err := filelease.New(*dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := handle(ctx, store, *slot); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// handle runs the job, unless that of the time for which the scheduler calls is done.
+func handle(ctx context.Context, store backends.Backend, scheduled string) error {
+	due, err := time.Parse(time.RFC3339, scheduled)
 	if err != nil {
 		return err
 	}
@@ -48,19 +47,18 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	lease, err := m.TryLock(ctx)
+	ran, err := leader.Once(ctx, m, leader.SlotAt(due), report, nil)
 	if err != nil {
-		return err // mutex.ErrHeld: another run is at it
+		return err // so that the scheduler tries again
 	}
-	within, cancel := lease.Context(ctx)
-	defer cancel()
-	err = report(within)                        // it stops when its context ends
-	return errors.Join(err, lease.Release(ctx)) // ErrLost: it was not alone to the end
+	log.Printf("the report of %v is done, by this run: %t", due, ran)
+	return nil
 }
 
 // report is the job.
-func report(ctx context.Context) error {
-	fmt.Println("working for", *work)
+func report(ctx context.Context, _ *mutex.Lease) error {
+	due, _ := leader.SlotTime(ctx)
+	log.Println("working for", *work, "on the report of", due)
 	select {
 	case <-time.After(*work):
 		return nil

@@ -46,19 +46,27 @@ func TestExamples(t *testing.T) {
 	t.Run("Cron", func(t *testing.T) {
 		t.Parallel()
 		cron, dir := filepath.Join(bin, "cron"), t.TempDir()
-		long := start(t, "", cron, "-dir", dir, "-work", "1m")
-		long.says(t, "working for")
-
-		skipped := start(t, "", cron, "-dir", dir)
-		skipped.says(t, `skipped: lock "nightly-report": lease is held by`)
-		assert.Equal(t, 75, status(skipped.Wait()))
-
+		tonight := func(args ...string) *process {
+			return start(t, "", cron, append([]string{"-dir", dir, "-slot", "2026-10-12T02:00:00Z"}, args...)...)
+		}
+		long := tonight("-work", "1m")
+		long.says(t, "working for 1m0s on the report of 2026-10-12 02:00:00 +0000 UTC")
+		second := tonight("-work", "1ms") // waits for what becomes of the first
 		long.interrupt(t)
 		assert.Equal(t, 1, status(long.Wait()), "its job was cut short")
+		second.says(t, "done, by this run: true")
+		require.NoError(t, second.Wait())
 
-		next := start(t, "", cron, "-dir", dir, "-work", "1ms")
-		next.says(t, "done")
-		require.NoError(t, next.Wait(), "the lease was free at once")
+		third := tonight()
+		third.says(t, "done, by this run: false")
+		require.NoError(t, third.Wait())
+		last := start(t, "", cron, "-dir", dir, "-slot", "2026-10-11T02:00:00Z")
+		last.says(t, "done, by this run: false")
+		require.NoError(t, last.Wait(), "an older night")
+		next := start(t, "", cron, "-dir", dir, "-slot", "2026-10-13T02:00:00Z", "-work", "1ms")
+		next.says(t, "done, by this run: true")
+		require.NoError(t, next.Wait())
+		assert.Equal(t, 1, status(start(t, "", cron, "-dir", dir).Wait()), "no slot")
 	})
 	t.Run("Guarded", func(t *testing.T) {
 		t.Parallel()

@@ -17,6 +17,12 @@ const (
 	RuleCarries     = "what is not understood is carried along"
 	RuleBudget      = "requests stay within budget"
 	RuleNoSpin      = "no code spins"
+	RuleSlotDone    = "a slot is done while anyone lives"
+	RuleSlotOnce    = "a recorded slot is never run again"
+	RuleSlotExactly = "without crash, pause or outage a slot is run exactly once"
+	RuleSlotDue     = "Once runs the slot that is due"
+	RuleSlotSaid    = "what Once says of a slot is so"
+	RuleSlotKept    = "what is recorded stays recorded"
 	RuleNoLeak      = "nothing is left running" // found by the caller: the bubble panics
 )
 
@@ -24,4 +30,5 @@ const (
 var Rules = []string{
 	RuleOneBelieves, RuleTokensRise, RuleWritten, RuleNotRobbed, RuleToldInTime, RuleFence, RuleNotLocked,
 	RuleOneTask, RuleTaskFirst, RuleCarries, RuleSomeone, RuleStatedEnd, RuleEnds, RuleBudget, RuleNoSpin, RuleNoLeak,
+	RuleSlotDone, RuleSlotOnce, RuleSlotExactly, RuleSlotDue, RuleSlotSaid, RuleSlotKept,
 }

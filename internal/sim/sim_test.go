@@ -101,9 +101,7 @@ func runAll(t *testing.T, first, last uint64, draw func(seed uint64) sim.Config,
 		}
 	})
 	t.Logf("%d worlds in %v: %+v", made.Load(), time.Since(start).Round(time.Millisecond), total)
-	if !failed.none() {
-		t.Logf("%d died, first seed %d: %s", failed.n, failed.first, failed.rule)
-	}
+	failed.tell(t, "schedules")
 	return total
 }
 
@@ -129,6 +127,13 @@ func (f *tally) add(seed uint64, violations []string) {
 		f.rule, _, _ = strings.Cut(violations[0], ":")
 	}
 	f.n++
+}
+
+// tell prints the line that the command mutants reads.
+func (f *tally) tell(t *testing.T, what string) {
+	if !f.none() {
+		t.Logf("of the %s %d died, first seed %d: %s", what, f.n, f.first, f.rule)
+	}
 }
 
 // report tells what went wrong in a world, and how to see it.

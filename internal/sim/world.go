@@ -82,6 +82,7 @@ type world struct {
 	meddled  time.Duration // when the operator last made exclusion void; negative: never
 	breaks   int
 	resource resource
+	heed     func(data []byte) // is told of each write that was applied; may be nil
 }
 
 // Run makes the world of c and lets it go by. It must be called in a synctest
@@ -91,7 +92,7 @@ func Run(c Config) Report { return run(c, false) }
 // Tell is Run with a trace.
 func Tell(c Config) Report { return run(c, true) }
 
-func run(c Config, tell bool) Report {
+func newWorld(c Config, tell bool) *world {
 	w := &world{
 		Config:  c,
 		loop:    newLoop(),
@@ -106,6 +107,11 @@ func run(c Config, tell bool) Report {
 		w.trace.all = &strings.Builder{}
 	}
 	w.skies, w.hand = w.random("weather", 0), w.random("operator", 0)
+	return w
+}
+
+func run(c Config, tell bool) Report {
+	w := newWorld(c, tell)
 	w.createStore()
 	w.populate()
 	w.weather()

@@ -10,6 +10,7 @@ var rooms = map[string][]string{
 	"internal/clock":       {},
 	"internal/memstore":    {"backends/cas", "internal/clock"},
 	"backends":             {},
+	"internal/setup":       {"backends"}, // shared by mutex and leader
 	"internal/record":      {"backends"},
 	"internal/redact":      {},
 	"internal/probe":       {"backends", "internal/clock", "internal/record"}, // what Verify does on every store
@@ -22,15 +23,15 @@ var rooms = map[string][]string{
 	"backends/backendtest": {"backends", "backends/cas", "internal/clock"},
 	"backends/open": {"backends", "backends/azurelease", "backends/filelease", "backends/gcslease",
 		"backends/memlease", "backends/s3lease"},
-	"mutex":  {"backends", "internal/clock"},
-	"leader": {"backends", "mutex", "internal/clock"},
+	"mutex":  {"backends", "internal/clock", "internal/setup"},
+	"leader": {"backends", "mutex", "internal/clock", "internal/setup"},
 	"fence":  {"backends", "internal/clock"},
 }
 
 // plain are the packages that reach nothing but the standard library, this
 // module and golang.org/x/sys: who locks a file must not compile three clouds.
 var plain = []string{
-	"internal/clock", "internal/memstore", "internal/probe", "internal/redact",
+	"internal/clock", "internal/memstore", "internal/probe", "internal/redact", "internal/setup",
 	"backends", "backends/cas", "backends/memlease", "backends/filelease",
 	"mutex", "leader", "fence",
 }
