@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/backends/cas"
 	"github.com/bloblease/bloblease/internal/clock"
 	"github.com/bloblease/bloblease/leader"
@@ -93,6 +94,15 @@ type nights struct {
 	begun    int  // runs of the job
 	excused  bool // something befell this night
 	waiting  int  // lives to come
+	writes   int  // that were heeded
+	crashes  map[*process]crash
+	worked   map[*process]time.Duration // when a job has ended
+}
+
+// A crash is what is planned for a process.
+type crash struct {
+	at    int    // it dies when it has sent so many requests; 0: not so
+	again func() // what follows
 }
 
 // RunNights lets the nights of c go by. It must be called in a synctest bubble.
@@ -102,16 +112,15 @@ func RunNights(c Nights) NightReport { return runNights(c, false) }
 func TellNights(c Nights) NightReport { return runNights(c, true) }
 
 func runNights(c Nights, tell bool) NightReport {
-	n := &nights{Nights: c}
-	n.world = newWorld(Config{
+	n := &nights{Nights: c, crashes: make(map[*process]crash), worked: make(map[*process]time.Duration)}
+	n.world = nightly(Config{
 		Seed: c.Seed, TTL: 30 * time.Second, Poll: 5 * time.Second, Drift: 0.01, Latency: 100 * time.Millisecond,
 		Fair: drizzle, Storm: storm, Weather: time.Minute, Outages: 0.15, Harm: time.Minute, Etags: c.Seed%2 == 0,
 	}, tell)
 	if c.Seed%4 < 2 {
 		n.Dates = cas.Dates{Trusted: true, Granularity: time.Second, Skew: 2 * time.Second}
 	}
-	n.loop.batch = func() { n.afterEvent(); n.crashAsPlanned() }
-	n.heed = n.recordWritten
+	n.loop.batch = func() { n.afterEvent(); n.heed(); n.crashAsPlanned() }
 	n.Fair.Late = 0 // that is a pause
 	n.createStore()
 	n.depot.rate = 1 // else years would show
@@ -129,11 +138,31 @@ func runNights(c Nights, tell bool) NightReport {
 	return n.report
 }
 
+// nightly is a world without contenders.
+func nightly(c Config, tell bool) *world {
+	w := &world{
+		Config:  c,
+		loop:    newLoop(),
+		faults:  c.Fair,
+		meddled: -1,
+		grants:  make(map[backends.Token]grant),
+		ranks:   make(map[backends.Token]int),
+	}
+	w.trace.sum = newHash()
+	if tell {
+		w.trace.all = &strings.Builder{}
+	}
+	w.skies = w.random("weather", 0)
+	return w
+}
+
 // goBy is one night.
 func (n *nights) goBy(night int) {
 	n.due = time.Duration(night)*aDay + dueAt
 	n.pass(n.due - anHour - n.loop.now())
 	n.recorded, n.begun, n.excused, n.all = false, 0, false, nil
+	clear(n.crashes)
+	clear(n.worked)
 	n.key, n.faults = n.keyOf(night), n.Fair
 	n.note(nil, "night %d", night)
 	if n.Rough {
@@ -204,15 +233,17 @@ func (n *nights) start(id int, off time.Duration) {
 // plan is what will befall a life.
 func (n *nights) plan(p *process, off time.Duration) {
 	r := n.random("harm", p.id)
+	var c crash
 	if r.IntN(3) == 0 {
-		p.crashAt = 1 + r.IntN(12)
+		c.at = 1 + r.IntN(12)
 	}
-	p.again = func() {
+	c.again = func() {
 		if r.IntN(2) == 0 && p.id%mostLives < mostLives-1 {
 			n.waiting++
 			n.loop.plan(0, upTo(r, 2*longestRestart), func() { n.start(p.id+1, off) })
 		}
 	}
+	n.crashes[p] = c
 	n.ail(p, r)
 }
 
@@ -248,7 +279,7 @@ func (n *nights) crashAsPlanned() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, p := range n.all {
-		if !p.dead && p.running > 0 && p.crashAt > 0 && p.sent >= p.crashAt {
+		if at := n.crashes[p].at; !p.dead && p.running > 0 && at > 0 && p.sent >= at {
 			n.kill(p)
 		}
 	}
@@ -259,7 +290,7 @@ func (n *nights) kill(p *process) {
 	n.report.Crashes++
 	n.excused, p.dead = true, true
 	p.machine.Stop()
-	p.again()
+	n.crashes[p].again()
 }
 
 // live calls Once until it is done, as a runner of jobs does that tries again after a
@@ -285,7 +316,7 @@ func (n *nights) once(ctx context.Context, c *campaign) (bool, error) {
 		err := clock.Sleep(ctx, c.p.machine, c.about(n.Job))
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		c.p.worked = n.loop.now()
+		n.worked[c.p] = n.loop.now()
 		return err
 	}
 	if n.Plain {
@@ -333,14 +364,20 @@ func (n *nights) returned(ctx context.Context, p *process, ran bool, err error) 
 	if unrecorded {
 		n.report.Unrecorded++
 	}
-	if lost || unrecorded && n.loop.now()-p.worked >= n.TTL { // as many faults in a row as make an outage
+	if lost || unrecorded && n.loop.now()-n.worked[p] >= n.TTL { // as many faults in a row as make an outage
 		n.excused = true
 	}
 }
 
-// recordWritten is told what each write makes of the record.
-func (n *nights) recordWritten(data []byte) {
-	_, rest, _ := strings.Cut(string(data), `"done": "`)
+// heed looks what a write has made of the record.
+func (n *nights) heed() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.writes == n.depot.writes {
+		return
+	}
+	n.writes = n.depot.writes
+	_, rest, _ := strings.Cut(string(n.depot.current().data), `"done": "`)
 	done, _, _ := strings.Cut(rest, `"`)
 	if !n.keeps(n.done, done) {
 		n.violated(RuleSlotKept, "%q becomes %q", n.done, done)

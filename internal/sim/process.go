@@ -41,9 +41,6 @@ type process struct {
 	window    time.Duration // budget: a stretch of time
 	inWindow  int           // and requests in it
 	ttl, poll time.Duration
-	crashAt   int           // it dies when it has sent so many requests; 0: not so
-	again     func()        // what follows its crash
-	worked    time.Duration // when its job has ended
 }
 
 // A campaign is one user of a mutex: a process has one or two, with one engine.

@@ -101,7 +101,9 @@ func runAll(t *testing.T, first, last uint64, draw func(seed uint64) sim.Config,
 		}
 	})
 	t.Logf("%d worlds in %v: %+v", made.Load(), time.Since(start).Round(time.Millisecond), total)
-	failed.tell(t, "schedules")
+	if !failed.none() {
+		t.Logf("%d died, first seed %d: %s", failed.n, failed.first, failed.rule)
+	}
 	return total
 }
 
@@ -127,13 +129,6 @@ func (f *tally) add(seed uint64, violations []string) {
 		f.rule, _, _ = strings.Cut(violations[0], ":")
 	}
 	f.n++
-}
-
-// tell prints the line that the command mutants reads.
-func (f *tally) tell(t *testing.T, what string) {
-	if !f.none() {
-		t.Logf("of the %s %d died, first seed %d: %s", what, f.n, f.first, f.rule)
-	}
 }
 
 // report tells what went wrong in a world, and how to see it.

@@ -54,9 +54,6 @@ func (d deadlines) over(m *Machine) time.Duration {
 
 // applied is told of each write that the store has applied.
 func (w *world) applied(r *request, e *edition) {
-	if w.heed != nil {
-		w.heed(e.data)
-	}
 	if r.p.id >= operatorID {
 		w.meddled = e.at
 		return

@@ -82,7 +82,6 @@ type world struct {
 	meddled  time.Duration // when the operator last made exclusion void; negative: never
 	breaks   int
 	resource resource
-	heed     func(data []byte) // is told of each write that was applied; may be nil
 }
 
 // Run makes the world of c and lets it go by. It must be called in a synctest
@@ -92,7 +91,7 @@ func Run(c Config) Report { return run(c, false) }
 // Tell is Run with a trace.
 func Tell(c Config) Report { return run(c, true) }
 
-func newWorld(c Config, tell bool) *world {
+func run(c Config, tell bool) Report {
 	w := &world{
 		Config:  c,
 		loop:    newLoop(),
@@ -107,11 +106,6 @@ func newWorld(c Config, tell bool) *world {
 		w.trace.all = &strings.Builder{}
 	}
 	w.skies, w.hand = w.random("weather", 0), w.random("operator", 0)
-	return w
-}
-
-func run(c Config, tell bool) Report {
-	w := newWorld(c, tell)
 	w.createStore()
 	w.populate()
 	w.weather()
