@@ -15,6 +15,7 @@ import (
 	"github.com/bloblease/bloblease/backends/s3lease"
 	"github.com/bloblease/bloblease/internal/fakestore/s3"
 	"github.com/bloblease/bloblease/internal/fakestore/s3checks"
+	"github.com/bloblease/bloblease/internal/slottest"
 )
 
 // A kind is one way in which a store may be.
@@ -55,10 +56,14 @@ func apart() func() time.Duration {
 	}
 }
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { eachKind(t, backendtest.Run) }
+
+func TestSlots(t *testing.T) { eachKind(t, slottest.Run) }
+
+func eachKind(t *testing.T, run func(*testing.T, backendtest.Harness)) {
 	for name, k := range kinds() {
 		t.Run(name, func(t *testing.T) {
-			backendtest.Run(t, backendtest.Harness{Bubble: true, Open: func(t *testing.T) *backendtest.World {
+			run(t, backendtest.Harness{Bubble: true, Open: func(t *testing.T) *backendtest.World {
 				return k.world(t)
 			}})
 		})
