@@ -17,6 +17,7 @@ import (
 
 // An endpoint is where a bucket is.
 type endpoint struct {
+	host   string // for people; "" if only the client's resolver knows
 	aws    bool   // it is Amazon's own
 	tigris bool   // it is Tigris, which reads from the nearest copy unless told not to
 	remedy string // the command that makes the bucket; "" if there is none
@@ -39,6 +40,7 @@ func locate(o s3.Options, bucket string) (endpoint, error) {
 		return endpoint{}, fmt.Errorf("%w: %s is a multi-region access point, behind which each region decides by itself", backends.ErrUnsupported, host)
 	}
 	return endpoint{
+		host:   host,
 		aws:    awsHost.MatchString(host),
 		tigris: tigrisHost.MatchString(host),
 		remedy: remedy(o, bucket),

@@ -19,7 +19,9 @@ type Options struct {
 	Prefix string
 	// TrustDates allows takeovers by the store's dates on an endpoint that is not
 	// AWS's; there they are allowed anyway. Set it for a store whose Last-Modified
-	// moves with every write, and whose clocks agree within 2 seconds.
+	// moves with every write, and whose clocks agree within 2 seconds: Verify finds
+	// that out, and reports it as Report.Dates. A backend that was verified goes by
+	// what was found, whatever is set here.
 	TrustDates bool
 }
 

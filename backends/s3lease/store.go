@@ -27,6 +27,7 @@ type store struct {
 	carrier
 	client  *s3.Client
 	bucket  string
+	host    string // for people
 	prefix  string
 	remedy  string
 	dialect *dialect // nil where none is needed
@@ -39,7 +40,7 @@ var (
 )
 
 func newStore(c *s3.Client, bucket, prefix string, e endpoint) *store {
-	s := &store{client: c, bucket: bucket, prefix: prefix, remedy: e.remedy, each: settings(e)}
+	s := &store{client: c, bucket: bucket, host: e.host, prefix: prefix, remedy: e.remedy, each: settings(e)}
 	if !e.aws {
 		s.dialect = &dialect{}
 	}

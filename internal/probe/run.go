@@ -95,7 +95,7 @@ func (r *run) all(ctx context.Context) error {
 		case err != nil:
 			found := r.verdict()
 			r.broken(err)
-			return cmp.Or(found, err)
+			return cmp.Or(found, fmt.Errorf("%s: %w", c.name, err))
 		}
 	}
 	return r.verdict()
