@@ -14,7 +14,7 @@ TESTFLAGS ?=
 SDK_PACKAGES := /(backends/(azurelease|gcslease|s3lease|open)|cmd/.*)$$
 
 # Nested modules, each with a go.mod of its own. `go test ./...` skips them.
-MODULES := $(patsubst %/go.mod,%,$(wildcard e2e/go.mod bench/go.mod contrib/*/go.mod))
+MODULES := $(patsubst %/go.mod,%,$(wildcard e2e/go.mod bench/go.mod contrib/*/go.mod examples/*/go.mod))
 
 # Systems that the code is checked for; the tests run on this one.
 SYSTEMS := linux darwin windows

@@ -25,7 +25,7 @@ var rooms = map[string][]string{
 		"backends/memlease", "backends/s3lease"},
 	"mutex":  {"backends", "internal/clock", "internal/setup"},
 	"leader": {"backends", "mutex", "internal/clock", "internal/setup"},
-	"fence":  {"backends", "internal/clock"},
+	"fence":  {"backends"},
 }
 
 // plain are the packages that reach nothing but the standard library, this
