@@ -209,3 +209,28 @@ func TestSlotTimeIsNoneElsewhere(t *testing.T) {
 	_, ok := SlotTime(context.Background())
 	require.False(t, ok)
 }
+
+// Whatever is in the record: it is refused as foreign, or kept as it is.
+func FuzzMarks(f *testing.F) {
+	for _, mark := range []string{"", "at=2026-10-12T02:00:00.000000000Z", "id=a,b;week=7", "id=,", "=", ";;", "every=x", "at=0000-01-01T00:00:00.000000000Z"} {
+		f.Add(mark)
+	}
+	f.Fuzz(func(t *testing.T, mark string) {
+		l, err := ledgerOf(mark)
+		if err != nil {
+			require.ErrorIs(t, err, backends.ErrForeign)
+			require.NotContains(t, err.Error(), "\n")
+			return
+		}
+		require.Equal(t, mark, l.mark())
+		for _, s := range []Slot{SlotID("new"), SlotAt(time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC))} {
+			if l.has(s) {
+				continue
+			}
+			next, err := ledgerOf(l.with(s).mark())
+			require.NoError(t, err)
+			require.True(t, next.has(s))
+			require.Equal(t, mark, l.mark(), "the old one is not changed")
+		}
+	})
+}
