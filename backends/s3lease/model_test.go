@@ -213,3 +213,13 @@ func acquire(t testing.TB, b backends.Backend, name string) backends.Grant {
 func within(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), d)
 }
+
+// watch notes how ETags are spelt in conditions.
+func watch(spelt *string) fakestore.Schedule {
+	return func(r *http.Request) fakestore.Fault {
+		if etag := r.Header.Get("If-Match"); etag != "" {
+			*spelt = etag
+		}
+		return fakestore.Fault{}
+	}
+}

@@ -25,6 +25,9 @@ func NewClient(rt http.RoundTripper, o ...func(*s3.Options)) *s3.Client {
 		Region:      Region,
 		Credentials: aws.CredentialsProviderFunc(credentials),
 		HTTPClient:  &http.Client{Transport: rt},
+		// As s3.NewFromConfig has it.
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
 	}, o...)
 }
 
