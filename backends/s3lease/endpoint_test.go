@@ -28,14 +28,16 @@ func TestWhichEndpointsAreAmazons(t *testing.T) {
 		bucket string
 		aws    bool
 	}{
-		"Plain":         {o: region("eu-central-1"), aws: true},
-		"Oldest":        {o: region("us-east-1"), aws: true},
-		"China":         {o: region("cn-north-1"), aws: true},
-		"Government":    {o: region("us-gov-west-1"), aws: true},
-		"Europe":        {o: region("eusc-de-east-1"), aws: true},
-		"PathStyle":     {o: func(o *awss3.Options) { o.UsePathStyle = true }, aws: true},
-		"DualStack":     {o: func(o *awss3.Options) { o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateEnabled }, aws: true},
-		"FIPS":          {o: func(o *awss3.Options) { o.Region, o.EndpointOptions.UseFIPSEndpoint = "us-east-1", aws.FIPSEndpointStateEnabled }, aws: true},
+		"Plain":      {o: region("eu-central-1"), aws: true},
+		"Oldest":     {o: region("us-east-1"), aws: true},
+		"China":      {o: region("cn-north-1"), aws: true},
+		"Government": {o: region("us-gov-west-1"), aws: true},
+		"Europe":     {o: region("eusc-de-east-1"), aws: true},
+		"PathStyle":  {o: func(o *awss3.Options) { o.UsePathStyle = true }, aws: true},
+		"DualStack":  {o: func(o *awss3.Options) { o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateEnabled }, aws: true},
+		"FIPS": {o: func(o *awss3.Options) {
+			o.Region, o.EndpointOptions.UseFIPSEndpoint = "us-east-1", aws.FIPSEndpointStateEnabled
+		}, aws: true},
 		"Accelerated":   {o: func(o *awss3.Options) { o.UseAccelerate = true }, aws: true},
 		"AccessPoint":   {bucket: "arn:aws:s3:eu-central-1:123456789012:accesspoint/leases", aws: true},
 		"Express":       {bucket: "leases--euc1-az1--x-s3", aws: true},

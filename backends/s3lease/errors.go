@@ -50,10 +50,14 @@ func (s *store) explain(a act, err error) error {
 	if !errors.As(err, &response) || response.Response == nil || response.Response.Response == nil {
 		return unanswered(err)
 	}
-	if status := response.HTTPStatusCode(); status >= http.StatusMultipleChoices {
-		return s.refused(a, status, codeOf(err), response.Response.Header)
+	status := response.HTTPStatusCode()
+	if status == 0 { // how the SDK marks that there is no answer
+		return unanswered(err)
 	}
-	return redact.Error(err) // it was applied, but the answer makes no sense
+	if status < http.StatusMultipleChoices {
+		return fmt.Errorf("S3 answers %d, with headers that make no sense", status)
+	}
+	return s.refused(a, status, codeOf(err), response.Response.Header)
 }
 
 // unanswered explains why there is no answer. What the SDK says of credentials it
@@ -153,7 +157,7 @@ func denied(why string) error      { return fmt.Errorf("%w: %s", backends.ErrDen
 func unsupported(why string) error { return fmt.Errorf("%w: %s", backends.ErrUnsupported, why) }
 
 // meaning is nil if it stays unknown what became of the request. A 404 without a
-// code of S3's may be a proxy's, and so may a 412.
+// code of S3's may be a proxy's.
 func meaning(status int, code string) error {
 	if status >= http.StatusInternalServerError && status != http.StatusNotImplemented {
 		return nil
