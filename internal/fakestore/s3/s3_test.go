@@ -44,7 +44,7 @@ const (
 )
 
 // send sends a request with headers, given as "Name: value".
-func (d *desk) send(method, key, body string, headers ...string) *http.Response {
+func (d *desk) send(method, key, body string, headers ...string) reply {
 	r := httptest.NewRequest(method, "/bucket/"+key, strings.NewReader(body))
 	r.Host = "s3.eu-central-1.amazonaws.com"
 	sum := sha256.Sum256([]byte(body))
@@ -57,18 +57,23 @@ func (d *desk) send(method, key, body string, headers ...string) *http.Response 
 	}
 	w := httptest.NewRecorder()
 	d.service.ServeHTTP(w, r)
-	return w.Result()
+	return reply{w.Code, w.Header(), w.Body.String()}
+}
+
+// A reply is an answer that was read.
+type reply struct {
+	status int
+	Header http.Header
+	body   string
 }
 
 // says is the status of an answer, with the code of an error.
-func says(r *http.Response) string {
-	defer r.Body.Close()
-	body, _ := io.ReadAll(r.Body)
-	if _, rest, failed := strings.Cut(string(body), "<Code>"); failed {
+func says(r reply) string {
+	if _, rest, failed := strings.Cut(r.body, "<Code>"); failed {
 		code, _, _ := strings.Cut(rest, "</Code>")
-		return fmt.Sprint(r.StatusCode, " ", code)
+		return fmt.Sprint(r.status, " ", code)
 	}
-	return fmt.Sprint(r.StatusCode)
+	return fmt.Sprint(r.status)
 }
 
 const (
@@ -146,9 +151,7 @@ func TestDatesAreWholeSecondsOfTheStoresClock(t *testing.T) {
 	require.Equal(t, "Fri, 02 Jan 2026 03:05:35 GMT", get.Header.Get("Date"))
 	require.Equal(t, "application/json", get.Header.Get("Content-Type"))
 	require.Equal(t, helloETag, get.Header.Get("Etag"))
-	body, err := io.ReadAll(get.Body)
-	require.NoError(t, err)
-	require.Equal(t, "hello", string(body))
+	require.Equal(t, "hello", get.body)
 }
 
 func TestDatesThatAreOfNoUse(t *testing.T) {
@@ -300,7 +303,10 @@ func TestFaultsLookAsS3WouldSay(t *testing.T) {
 		require.NoError(t, err)
 		resp, err := layer.RoundTrip(r)
 		require.NoError(t, err)
-		require.Equal(t, want, says(resp))
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		resp.Body.Close()
+		require.Equal(t, want, says(reply{resp.StatusCode, resp.Header, string(body)}))
 		require.Equal(t, map[string]int{string(s3.GetObject): 1}, layer.Counts())
 		require.Equal(t, "key", s3.Key(r))
 		layer.Close()
