@@ -105,7 +105,7 @@ func disturbed(t *testing.T, db string, random *rand.Rand) {
 		if random.IntN(2) == 0 {
 			c.tell("  %s is killed, and started again", name)
 			_ = members[name].cmd.Process.Kill()
-			<-members[name].ended
+			_ = <-members[name].ended // that it was killed
 			members[name], err = c.hire(ctx, name, 0)
 			require.NoError(t, err)
 			continue
