@@ -73,6 +73,24 @@ var storeBreakages = []breakage{
 		noticed: []string{"TokensGrowOverReleases", "DoneIsRecordedAndCarriedForward", "UnknownFieldsAreCarriedForward", "AnUnknownReleaseIsResolvedByTheNext"},
 	},
 	{
+		name: "a record that is broken free forgets what is done",
+		below: func(inner cas.Store) cas.Store {
+			return store{Store: inner, free: func(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
+				fields := fieldsOf(data)
+				if fields["id"] != nil { // it is released
+					return inner.Touch(ctx, name, version, data)
+				}
+				delete(fields, "done")
+				forgetful, err := json.Marshal(fields)
+				if err != nil {
+					return cas.Object{}, err
+				}
+				return inner.Touch(ctx, name, version, forgetful)
+			}}
+		},
+		noticed: []string{"DoneIsRecordedAndCarriedForward"},
+	},
+	{
 		name:    "names lose their case",
 		below:   renamed(strings.ToLower),
 		noticed: []string{"NamesThatDifferAreDifferentLeases"},

@@ -43,6 +43,12 @@ func doneIsRecordedAndCarriedForward(t *trial) {
 	g.Done = strings.Repeat("x", backends.MaxDone)
 	t.release(c, g)
 	require.Equal(t, g.Done, t.look("job").Done, "a new mark replaces the old one")
+
+	if breaker, ok := c.(backends.Breaker); ok {
+		t.acquire(b, "job")
+		require.NoError(t, breaker.Break(t.Context(), "job", ""))
+		require.Equal(t, g.Done, t.look("job").Done, "over a break")
+	}
 }
 
 func aRefusedReleaseRecordsNothing(t *trial) {
