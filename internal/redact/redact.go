@@ -48,7 +48,7 @@ func Error(err error, otherwise ...error) error {
 
 var (
 	urls    = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://\S+`)
-	named   = regexp.MustCompile(`(?i)(sig|signature|secret|password|token|assertion|authorization|credential|accountkey)["']?\s*[=:]\s*["']?\S+`)
+	named   = regexp.MustCompile(`(?i)(sig|signature|secret|password|token|assertion|authorization|credential|accountkey)["']?\s*[=:]\s*["']?[^\s"'{[]\S*`)
 	headers = regexp.MustCompile(`(?i)(bearer|sharedkey|sharedaccesssignature)\s+\S+|aws4-[a-z0-9-]+\s.*`)
 	keyIDs  = regexp.MustCompile(`\b(AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}\b`)           // of AWS
 	encoded = regexp.MustCompile(`\beyJ[A-Za-z0-9_.-]+|[A-Za-z0-9+/_%-]{40,}={0,2}`) // a JWT, or a key in base 64
