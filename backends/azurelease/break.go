@@ -79,7 +79,7 @@ func end(ctx context.Context, h *handle, s *sighting, now bool) (leased bool, er
 
 // replace writes a free record over what is none.
 func (b *Backend) replace(ctx context.Context, name string, h *handle, s *sighting) error {
-	rec := &record.Record{State: record.Free, Token: b.memory.token(name, 0, 0, s.now), Nonce: record.NewNonce()}
+	rec := &record.Record{State: record.Free, Token: b.memory.token(b.clock, name, 0, 0, s.now), Nonce: record.NewNonce()}
 	if rec.Token == 0 {
 		return record.ErrNoToken
 	}

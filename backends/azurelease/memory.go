@@ -139,11 +139,11 @@ func (m *memory) change(g backends.Grant, f func(*sighting)) {
 
 // token picks a token above all that were seen or tried. It is 0 if there is
 // none.
-func (m *memory) token(name string, prev, floor backends.Token, now time.Time) backends.Token {
+func (m *memory) token(c record.Chance, name string, prev, floor backends.Token, now time.Time) backends.Token {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.of(name)
-	t := record.NextToken(prev, max(floor, k.highest+1), now)
+	t := record.NextToken(c, prev, max(floor, k.highest+1), now)
 	k.highest = max(k.highest, t)
 	return t
 }

@@ -25,7 +25,7 @@ type title struct {
 // newTitle prepares a term on the blob of s.
 func (b *Backend) newTitle(name string, c backends.Claim, s *sighting) (*title, error) {
 	old := s.record()
-	token := b.memory.token(name, old.Token, c.Floor, s.now)
+	token := b.memory.token(b.clock, name, old.Token, c.Floor, s.now)
 	if token == 0 {
 		return nil, record.ErrNoToken
 	}

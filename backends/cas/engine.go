@@ -140,7 +140,7 @@ func (e *Engine) take(ctx context.Context, name string, s *sighting, c backends.
 func (e *Engine) begin(ctx context.Context, name string, s *sighting, c backends.Claim) (backends.Grant, *sighting, error) {
 	old := s.record()
 	token := e.memory.token(name, func(floor backends.Token) backends.Token {
-		return record.NextToken(old.Token, max(floor, c.Floor), e.date(s))
+		return record.NextToken(e.clock, old.Token, max(floor, c.Floor), e.date(s))
 	})
 	if token == 0 {
 		return backends.Grant{}, nil, record.ErrNoToken
@@ -295,7 +295,7 @@ func (e *Engine) breakOnce(ctx context.Context, name, version string) error {
 	old, err := record.Decode(obj.Data)
 	if err != nil { // that is what an operator may overrule
 		old = &record.Record{Token: e.memory.token(name, func(floor backends.Token) backends.Token {
-			return record.NextToken(0, floor, obj.Now)
+			return record.NextToken(e.clock, 0, floor, obj.Now)
 		})}
 	}
 	if old.Token == backends.MaxToken {

@@ -213,6 +213,16 @@ var mutants = []mutant{
 		file: "backends/cas/judge.go", tests: casTests,
 		old: "left := t + t/epsilon - e.unchanged(s)", new: "left := t - t/20 - e.unchanged(s)",
 	},
+	{
+		name: "takeover-after-two-ttls", rule: "someone leads as soon as it can be sure",
+		file: "backends/cas/judge.go", tests: casTests,
+		old: "left := t + t/epsilon - e.unchanged(s)", new: "left := 2*t + t/epsilon - e.unchanged(s)",
+	},
+	{
+		name: "err-without-clocks", rule: "who asks is told by the clocks, not by the watchdog",
+		file: "mutex/lease.go", tests: mutexTests,
+		old: "	if l.ctx.Err() == nil && l.remaining(false) > 0 {\n		return nil", new: "	if l.ctx.Err() == nil {\n		return nil",
+	},
 	// Further rules of the holder's side.
 	{
 		name: "task-started-beside-the-old-one", rule: "no task starts before the last one has returned",

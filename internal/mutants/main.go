@@ -8,6 +8,10 @@
 //	go run ./internal/mutants -only NAME   the ones whose name contains NAME
 //	go run ./internal/mutants -schedules N how many schedules are counted
 //	go run ./internal/mutants -list
+//	go run ./internal/mutants -only NAME -seed N   the story of a mutant's death, event by event
+//
+// First all tests are run on the code as it is, since a death says nothing if
+// they fail anyway.
 package main
 
 import (
@@ -33,18 +37,16 @@ type mutant struct {
 	old, new      string
 	tests         []string
 	alsoOld, also string // a second replacement in the same file, if one is needed
+	seed          uint64 // of the corpus: in this world the simulator sees it
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	flag.Parse()
-	s := run(ctx)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
 	stop()
-	if *list {
-		return
-	}
-	fmt.Printf("%d mutants: %d died in the simulator, %d by tests, %d are not dead\n", s.simulated+s.tested+s.alive, s.simulated, s.tested, s.alive)
-	if s.alive > 0 {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
@@ -53,6 +55,7 @@ var (
 	only      = flag.String("only", "", "run the mutants whose name contains this")
 	list      = flag.Bool("list", false, "print the mutants and the rules that they break")
 	schedules = flag.Int("schedules", 200, "how many schedules each mutant is tried in, to count in how many it dies")
+	seed      = flag.Uint64("seed", 0, "with -only: tell what happens in this world")
 	most      = flag.Int("most", 2000, "how many schedules a mutant may survive before it is left to tests")
 )
 
@@ -74,19 +77,67 @@ func (s *score) count(killer string, err error) (verdict string) {
 	return "dies " + killer
 }
 
-// run tries the mutants.
-func run(ctx context.Context) (s score) {
+func run(ctx context.Context) error {
+	var chosen []mutant
 	for _, m := range mutants {
-		switch {
-		case !strings.Contains(m.name, *only):
-		case *list:
-			fmt.Printf("%-34s %s\n", m.name, m.rule)
-		default:
-			fmt.Printf("%-34s %s\n", m.name, s.count(m.run(ctx)))
+		if strings.Contains(m.name, *only) {
+			chosen = append(chosen, m)
 		}
 	}
-	return s
+	switch {
+	case len(chosen) == 0:
+		return fmt.Errorf("no mutant's name contains %q: -list prints them", *only)
+	case *list:
+		for _, m := range chosen {
+			fmt.Printf("%-34s %s\n", m.name, m.rule)
+		}
+		return nil
+	case *seed > 0:
+		return chosen[0].tell(ctx, *seed)
+	}
+	if err := checkUnbroken(ctx, chosen); err != nil {
+		return fmt.Errorf("the code as it is: %w", err)
+	}
+	var s score
+	for _, m := range chosen {
+		fmt.Printf("%-34s %s\n", m.name, s.count(m.run(ctx)))
+	}
+	fmt.Printf("%d mutants: %d died in the simulator, %d by tests, %d are not dead\n", len(chosen), s.simulated, s.tested, s.alive)
+	if s.alive > 0 {
+		return errors.New("there are rules that nobody checks")
+	}
+	return nil
 }
+
+// checkUnbroken runs everything that mutants are tried with on the code as it is.
+func checkUnbroken(ctx context.Context, chosen []mutant) error {
+	done := map[string]bool{simulator: true}
+	for _, m := range chosen {
+		for _, tests := range m.tests {
+			if done[tests] {
+				continue
+			}
+			done[tests] = true
+			if out, failed := goTest(ctx, tests); failed {
+				return fmt.Errorf("%s fails: %s", tests, firstFailure(out))
+			}
+		}
+	}
+	if out, failed := goTest(ctx, simulator, "-run=^TestSchedules$", "-args", "-schedules", fmt.Sprint(*schedules)); failed {
+		return fmt.Errorf("the simulator finds: %s", firstFailure(out))
+	}
+	return nil
+}
+
+// goTest runs the tests of a package. Flags of the test itself come last.
+func goTest(ctx context.Context, pkg string, flags ...string) (out []byte, failed bool) {
+	args := append([]string{"test", "-short", "-count=1", "-failfast", "-timeout=" + patience, pkg}, flags...)
+	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput() //nolint:gosec // arguments are constants
+	return out, err != nil
+}
+
+// patience is for tests that hang. Who runs into it has decided nothing.
+const patience = "4m"
 
 const byTest = "by "
 
@@ -102,7 +153,7 @@ func (m mutant) run(ctx context.Context) (killer string, err error) {
 		return "", err
 	}
 	pkg := "./" + filepath.Dir(m.file)
-	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, pkg).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, pkg).CombinedOutput(); err != nil { //nolint:gosec // constants
 		return "", fmt.Errorf("it does not compile: %s", out)
 	}
 	if slices.Contains(m.tests, simulator) {
@@ -113,45 +164,77 @@ func (m mutant) run(ctx context.Context) (killer string, err error) {
 	return m.test(ctx, overlay)
 }
 
-// simulate tries the mutant in the simulator: some schedules to count in how many it
-// dies, and if it dies in none of these, more, until it does.
+// simulate tries the mutant in the simulator: in the world of its seed, if it has one; in
+// some schedules, to count in how many it dies; and if it dies in none of these, in more,
+// until it does.
 func (m mutant) simulate(ctx context.Context, dir, overlay string) (killer string, err error) {
-	binary := filepath.Join(dir, "sim.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", binary, simulator)
+	binary, err := buildSimulator(ctx, dir, overlay)
+	if err != nil {
+		return "", err
+	}
+	if m.seed > 0 {
+		if out := m.try(ctx, binary, "-seed", fmt.Sprint(m.seed)); out == nil {
+			return "", fmt.Errorf("the world of seed %d, in the corpus, no longer shows it: find another", m.seed)
+		}
+	}
+	out, of := m.try(ctx, binary, "-schedules", fmt.Sprint(*schedules), "-all"), *schedules
+	if rest := *most - *schedules; out == nil && rest > 0 {
+		out, of = m.try(ctx, binary, "-from", fmt.Sprint(*schedules+1), "-schedules", fmt.Sprint(rest)), *most
+	}
+	if out == nil {
+		return "", nil
+	}
+	return m.tellOf(out, of)
+}
+
+func buildSimulator(ctx context.Context, dir, overlay string) (binary string, err error) {
+	binary = filepath.Join(dir, "sim.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", binary, simulator) //nolint:gosec // constants
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the simulator does not compile: %s", out)
 	}
-	try := func(args ...string) []byte {
-		args = append([]string{"-test.run=^TestSchedules$", "-test.v", "-test.timeout=5m"}, args...)
-		c := exec.CommandContext(ctx, binary, args...) //nolint:gosec // it was built above
-		c.Dir = simulator
-		out, err := c.CombinedOutput()
-		if err == nil {
-			return nil
-		}
+	return binary, nil
+}
+
+// try runs worlds. It returns what the simulator printed if a rule was broken.
+func (m mutant) try(ctx context.Context, binary string, args ...string) []byte {
+	args = append([]string{"-test.run=^TestSchedules$", "-test.v", "-test.timeout=" + patience}, args...)
+	c := exec.CommandContext(ctx, binary, args...) //nolint:gosec // it was built above
+	c.Dir = simulator
+	if out, err := c.CombinedOutput(); err != nil {
 		return out
 	}
-	out := try("-schedules", fmt.Sprint(*schedules), "-all")
-	if out != nil {
-		return tellOf(out, *schedules), nil
+	return nil
+}
+
+// tell prints the story of one world in which the mutant lives.
+func (m mutant) tell(ctx context.Context, seed uint64) (err error) {
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return err
 	}
-	if rest := *most - *schedules; rest > 0 {
-		out = try("-from", fmt.Sprint(*schedules+1), "-schedules", fmt.Sprint(rest))
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	overlay, err := m.overlay(dir)
+	if err != nil {
+		return err
 	}
-	if out != nil {
-		return tellOf(out, *most), nil
+	binary, err := buildSimulator(ctx, dir, overlay)
+	if err != nil {
+		return err
 	}
-	return "", nil
+	_, err = fmt.Printf("%s: %s\n%s", m.name, m.rule, m.try(ctx, binary, "-seed", fmt.Sprint(seed), "-trace"))
+	return err
 }
 
 var tally = regexp.MustCompile(`(\d+) died, first seed (\d+): (.*)`)
 
-// tellOf reads what the simulator printed.
-func tellOf(out []byte, of int) string {
-	if t := tally.FindSubmatch(out); t != nil {
-		return fmt.Sprintf("in %s of %d schedules, first seed %s: %s", t[1], of, t[2], t[3])
+// tellOf reads what the simulator printed, and adds how to see it.
+func (m mutant) tellOf(out []byte, of int) (string, error) {
+	t := tally.FindSubmatch(out)
+	if t == nil {
+		return "", fmt.Errorf("not decided, the simulator ended with %s", firstFailure(out))
 	}
-	return "in the simulator: " + firstFailure(out)
+	return fmt.Sprintf("in %s of %d schedules, first seed %s: %s (go run ./internal/mutants -only %s -seed %s)", t[1], of, t[2], t[3], m.name, t[2]), nil
 }
 
 // test returns the first test, outside the simulator, that notices the mutant.
@@ -160,10 +243,14 @@ func (m mutant) test(ctx context.Context, overlay string) (killer string, err er
 		if tests == simulator {
 			continue
 		}
-		args := []string{"test", "-overlay", overlay, "-short", "-count=1", "-failfast", "-timeout=90s", tests}
-		if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil { //nolint:gosec // arguments are constants
-			return byTest + tests + " " + firstFailure(out), nil
+		out, failed := goTest(ctx, tests, "-overlay="+overlay)
+		if !failed {
+			continue
 		}
+		if undecided.Match(out) {
+			return "", fmt.Errorf("not decided: %s %s", tests, firstFailure(out))
+		}
+		return byTest + tests + " " + firstFailure(out), nil
 	}
 	return "", errors.New("no test notices")
 }
@@ -196,6 +283,9 @@ func (m mutant) overlay(dir string) (string, error) {
 	overlay := filepath.Join(dir, "overlay.json")
 	return overlay, errors.Join(os.WriteFile(mutated, []byte(code), 0o600), os.WriteFile(overlay, replace, 0o600))
 }
+
+// undecided: the tests were not run, or not to the end.
+var undecided = regexp.MustCompile(`\[(build|setup) failed\]|panic: test timed out`)
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)|^(panic: test timed out|panic: deadlock)`)
 

@@ -2,7 +2,6 @@ package record
 
 import (
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -17,9 +16,9 @@ var ErrNoToken = fmt.Errorf("%w: no token is left above %d", backends.ErrForeign
 // store's clock in seconds, times 2^20, plus 20 random bits: should the record
 // be deleted or an old copy of it restored, tokens go on growing all the same.
 // It returns 0 if no token is left.
-func NextToken(prev, floor backends.Token, now time.Time) backends.Token {
+func NextToken(c Chance, prev, floor backends.Token, now time.Time) backends.Token {
 	t := max(prev+1, floor)
-	if byDate := dateToken(now); byDate <= backends.MaxToken { // else the date is a lie
+	if byDate := dateToken(c, now); byDate <= backends.MaxToken { // else the date is a lie
 		t = max(t, byDate)
 	}
 	if t > backends.MaxToken {
@@ -35,18 +34,16 @@ func Behind(t backends.Token, now time.Time) bool {
 	return least > 0 && least <= int64(backends.MaxToken>>20) && t < backends.Token(least)<<20
 }
 
-func dateToken(now time.Time) backends.Token {
+func dateToken(c Chance, now time.Time) backends.Token {
 	if now.Unix() <= 0 || now.Unix() > int64(backends.MaxToken>>20) {
 		return 0
 	}
-	return backends.Token(now.Unix())<<20 | backends.Token(randomBits()&(1<<20-1)) //nolint:gosec // positive, as checked
+	return backends.Token(now.Unix())<<20 | backends.Token(c.Int64N(1<<20)) //nolint:gosec // positive, as checked
 }
 
-func randomBits() uint32 {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails, says its doc
-	return binary.LittleEndian.Uint32(b[:])
-}
+// Chance is what the random bits of tokens come from: a clock, so that a simulated
+// world has the tokens that its seed says. They keep tokens apart, and are no secret.
+type Chance interface{ Int64N(n int64) int64 }
 
 // NewNonce returns 128 random bits in hexadecimal.
 func NewNonce() string {

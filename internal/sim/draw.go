@@ -30,6 +30,7 @@ type Config struct {
 	Outages    float64       // the probability that the store cannot be reached then
 	Harm       time.Duration // the mean time between two blows to a process
 	Sever      float64       // the probability that a holder is cut off, for more than a TTL, by each answer
+	Sleepy     float64       // the probability that a machine falls asleep while a write is under way
 	Operators  time.Duration // the mean time between two acts of an operator; 0: none
 	LateTimers time.Duration // a timer may be late by so much
 
@@ -50,7 +51,7 @@ var (
 
 // Draw makes a world of a seed. Every world has a temper: a usual one, one in which
 // clocks are at their limits and everybody is on time, one in which the network
-// slanders, one with an operator.
+// slanders, two with an operator, one in which machines fall asleep at the wrong moment.
 func Draw(seed uint64) Config {
 	r := rand.New(rand.NewPCG(seed, 77))
 	c := Config{
@@ -88,8 +89,12 @@ func Draw(seed uint64) Config {
 		c.thin(r)
 	case 2:
 		c.Fair, c.Storm = slander, storm
-	case 3, 4:
+	case 3:
 		c.Operators = 90 * time.Second
+	case 4: // who cannot leave it alone, while everything takes long
+		c.Operators, c.Fair.Slow = 15*time.Second, 0.3
+	case 5:
+		c.Sleepy = 0.1
 	}
 	return c
 }

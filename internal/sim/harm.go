@@ -87,6 +87,15 @@ func (w *world) suspend(c *contender, p *process) {
 	}
 }
 
+// sleep suspends p, if it is there to be suspended.
+func (w *world) sleep(p *process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.contenders[p.id/1000]; c.p == p && !w.quiet && p.running > 0 {
+		w.suspend(c, p)
+	}
+}
+
 // sever cuts a holder off at the worst of moments: when it has just had an answer, and
 // most of all when that was its lease.
 func (w *world) sever(p *process) {
@@ -158,6 +167,7 @@ func (w *world) halt(p *process, stop func(), how string, d time.Duration) {
 		w.note(p, "goes on")
 		p.machine.Resume()
 		for _, t := range p.terms {
+			w.ask(t)
 			w.expectWord(t)
 		}
 	})
@@ -202,17 +212,17 @@ func (w *world) meddle() {
 	case 0:
 		w.note(nil, "operator: deletes the record")
 		d.add(nil)
-		w.meddled = now
+		w.voidExclusion()
 	case 1:
 		if e := d.past[w.hand.IntN(len(d.past))]; e != nil {
 			e = d.set(now, front, e.data)
 			w.note(nil, "operator: restores an old record, now v%d: %s", e.n, w.show(answer{object: d.view(now, front, e)}))
-			w.meddled = now
+			w.voidExclusion()
 		}
 	case 2:
 		e := d.set(now, front, []byte("\x00 not a record"))
 		w.note(nil, "operator: ruins the record, now v%d", e.n)
-		w.meddled = now
+		w.voidExclusion()
 		w.loop.plan(operatorID, upTo(w.hand, 30*time.Second), w.repair)
 	case 3, 4:
 		w.annotate(front)
@@ -247,7 +257,7 @@ func (w *world) repair() {
 	if c := w.depot.current(); c != nil && gistOf(c.data).token == 0 {
 		w.note(nil, "operator: deletes what is no record")
 		w.depot.add(nil)
-		w.meddled = w.loop.now()
+		w.voidExclusion()
 	}
 }
 

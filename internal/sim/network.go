@@ -206,6 +206,9 @@ func (w *world) dispatch(p *process, r *request) bool {
 		w.say(p, "sends #%d %s: %s", r.n, w.describe(r), r.fate.String())
 	}
 	arrival := w.loop.plan(p.id, r.fate.before, func() { w.arrive(r) })
+	if r.writes() && w.Sleepy > 0 && !w.quiet && p.id < operatorID && p.fates.Float64() < w.Sleepy {
+		w.loop.plan(p.id, r.fate.before+r.fate.after/2, func() { w.sleep(p) })
+	}
 	if r.fate.align {
 		w.aligned = append(w.aligned, arrival)
 	}
@@ -323,6 +326,6 @@ func (w *world) describeGist(g gist) string {
 	case g.free:
 		return fmt.Sprintf("free t%d", w.rankOf(g.token))
 	default:
-		return fmt.Sprintf("held t%d", w.rankOf(g.token))
+		return fmt.Sprintf("held t%d for %v", w.rankOf(g.token), g.ttl)
 	}
 }

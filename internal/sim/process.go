@@ -52,6 +52,7 @@ type campaign struct {
 	chance  *rand.Rand // of its task
 	cancel  context.CancelFunc
 	tasks   int
+	leads   bool // by leader.Run
 	stopped bool
 }
 
@@ -129,7 +130,7 @@ func (w *world) launch(p *process, engine *cas.Engine, i int) {
 		cancel()
 	}
 	run := c.lead
-	if c.chance.Float64() < w.Lockers {
+	if c.leads = c.chance.Float64() >= w.Lockers; !c.leads {
 		run = c.lock
 	}
 	go func() {

@@ -149,7 +149,7 @@ func replay(t *testing.T, c sim.Config, seed uint64, story string) {
 	r := run(t, c, world)
 	t.Logf("%+v", c)
 	if *tell {
-		t.Logf("time, process, what happened:\n%s", r.Trace)
+		t.Logf("time, process, what happened; look for VIOLATION:\n%s", r.Trace)
 	}
 	r.Trace = ""
 	t.Logf("%+v", r)
@@ -161,6 +161,7 @@ func TestOneSeedGivesOneTrace(t *testing.T) {
 		first := run(t, sim.Draw(s+1), sim.Run)
 		again := run(t, sim.Draw(s+1), sim.Tell)
 		require.Equal(t, first.Hash, again.Hash, "seed %d", s+1)
+		require.Equal(t, first.Violations, again.Violations, "seed %d", s+1)
 		require.NotEmpty(t, again.Trace)
 	}
 }

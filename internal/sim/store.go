@@ -100,6 +100,7 @@ type gist struct {
 	free  bool
 	token backends.Token
 	id    string
+	ttl   time.Duration
 }
 
 // gistOf finds it faster than a decoder would. It returns a zero gist for what is no record.
@@ -110,6 +111,8 @@ func gistOf(data []byte) (g gist) {
 	}
 	g.token, g.free = backends.Token(token), bytes.Contains(data, []byte(`"state": "free"`))
 	g.id = string(bytes.Trim(value(data, `"id": `), `"`))
+	millis, _ := strconv.Atoi(string(value(data, `"ttl_ms": `))) // absent in a free record, perhaps
+	g.ttl = time.Duration(millis) * time.Millisecond
 	return g
 }
 

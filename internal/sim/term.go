@@ -32,6 +32,8 @@ type grant struct {
 	at    time.Duration
 	token backends.Token
 	id    string
+
+	meddled time.Duration // when the operator had last made exclusion void; negative: never
 }
 
 // deadlines are the same moment on all clocks of a machine.
@@ -55,14 +57,14 @@ func (d deadlines) over(m *Machine) time.Duration {
 // applied is told of each write that the store has applied.
 func (w *world) applied(r *request, e *edition) {
 	if r.p.id >= operatorID {
-		w.meddled = e.at
+		w.voidExclusion()
 		return
 	}
 	g := r.gist
 	if g.free || w.grants[g.token].id == g.id {
 		return
 	}
-	w.grants[g.token] = grant{n: e.n, at: e.at, token: g.token, id: g.id}
+	w.grants[g.token] = grant{n: e.n, at: e.at, token: g.token, id: g.id, meddled: w.meddled}
 }
 
 // meddledWith reports whether the operator's last act leaves exclusion void: until
@@ -104,32 +106,55 @@ func (w *world) checkOrder(t *term) {
 		return
 	}
 	t.grant = g
-	last := w.last
+	earlier, later := w.last, g
+	if g.at < w.last.at { // it was paused before it could begin: then it must not believe, see checkAlone
+		earlier, later = g, w.last
+	} else {
+		w.last = g
+	}
 	switch {
-	case token > last.token:
-	case g.at < last.at: // it was paused before it could begin: then it must not believe, see checkAlone
-		return
-	case w.twin(g):
+	case later.token > earlier.token, earlier == later:
+	case w.twins(earlier, later):
 		w.report.Twins++
 	default:
-		w.violated(RuleTokensRise, "%s has %d, written as v%d, after %d, written as v%d", t.c.name, token, g.n, last.token, last.n)
+		w.violated(RuleTokensRise, "%s begins: %d was written as v%d, after %d, written as v%d", t.c.name, later.token, later.n, earlier.token, earlier.n)
 	}
-	w.last = g
 }
 
-// twin reports whether g is of a life of the record that began within two seconds, of
-// the store, of the last.
-func (w *world) twin(g grant) bool {
-	return w.meddled >= 0 && w.meddled <= g.at && g.at-w.last.at <= 2*time.Second+w.Dates.Skew
+// twins reports whether the two are of lives of the record that began within two
+// seconds, of the store, of each other, since an operator came between them: then their
+// tokens may be in the wrong order.
+func (w *world) twins(earlier, later grant) bool {
+	return later.meddled >= earlier.at && later.at-earlier.at <= 2*time.Second+w.Dates.Skew
 }
 
+// voidExclusion is the moment at which the operator makes exclusion void: until every
+// deadline that was known then has passed. Then one believes again, at the most.
+func (w *world) voidExclusion() {
+	w.meddled = w.loop.now()
+	w.loop.plan(operatorID, max(w.TTL, w.OtherTTL), func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.meddledWith() {
+			return
+		}
+		for _, t := range w.terms {
+			if w.believes(t) {
+				w.checkAlone(t)
+			}
+		}
+	})
+}
+
+// checkAlone looks for others that believe beside t.
 func (w *world) checkAlone(t *term) {
 	if t.lease.Err() != nil || w.meddledWith() {
 		return
 	}
 	for _, o := range w.terms {
-		if w.believes(o) {
-			w.violated(RuleOneBelieves, "%s with t%d and %s with t%d", o.c.name, w.rankOf(o.lease.Token()), t.c.name, w.rankOf(t.lease.Token()))
+		if o != t && w.believes(o) {
+			w.violated(RuleOneBelieves, "%s with t%d, %v left, and %s with t%d, %v left", o.c.name, w.rankOf(o.lease.Token()), -o.until.over(o.c.p.machine),
+				t.c.name, w.rankOf(t.lease.Token()), t.lease.Remaining())
 		}
 	}
 }
@@ -208,7 +233,11 @@ func (w *world) look(t *term) {
 		return // to ask could end it
 	}
 	if v := t.lease.Version(); v != t.version { // it was renewed
-		t.version, t.until = v, m.deadlines(t.lease.Remaining())
+		left := t.lease.Remaining()
+		t.version, t.until = v, m.deadlines(left)
+		if t.began != now {
+			w.note(t.c.p, "%s believes on: t%d, %v left", t.c.name, w.rankOf(t.lease.Token()), left)
+		}
 		w.expectWord(t)
 	}
 }
@@ -249,6 +278,16 @@ func (w *world) checkTold(t *term) {
 		w.violated(RuleToldInTime, "%s was to be told %v ago of the end of t%d", t.c.name, over, w.rankOf(t.lease.Token()))
 	} else if t.lease.Err() == nil || over < bound || m.running() < bound {
 		w.expectWord(t)
+	}
+}
+
+// ask is what a careful task does when it may have been paused: it asks, before the
+// watchdog has had a chance to look.
+func (w *world) ask(t *term) {
+	m := t.c.p.machine
+	vague := t.c.p.jumps[1] >= t.began // until does not know of it, and a sleep may be hidden
+	if over := t.until.over(m); over > 0 && !vague && t.lease.Err() == nil {
+		w.violated(RuleToldInTime, "%s asked, %v after the end of t%d, and was told that it goes on", t.c.name, over, w.rankOf(t.lease.Token()))
 	}
 }
 
@@ -300,13 +339,13 @@ func (w *world) takeWrite(t *term, sent time.Duration) {
 	if token < s.highest {
 		w.report.Fenced++
 		w.note(t.c.p, "%s: its write under t%d is refused by the resource", t.c.name, w.rankOf(token))
-		if s.newest.at < t.grant.at && w.believes(t) && !w.twins() {
+		if s.newest.at < t.grant.at && w.believes(t) && !w.twins(s.newest, t.grant) {
 			w.violated(RuleNotLocked, "%s with %d, written as v%d, after %d, written as v%d", t.c.name, token, t.grant.n, s.newest.token, s.newest.n)
 		}
 		return
 	}
 	w.report.Written++
-	if t.grant.at < s.newest.at && !w.twins() {
+	if t.grant.at < s.newest.at && !w.twins(t.grant, s.newest) {
 		w.violated(RuleFence, "it takes t%d, sent %v ago, after t%d", w.rankOf(token), w.loop.now()-sent, w.rankOf(s.newest.token))
 	}
 	s.highest = token
@@ -314,10 +353,6 @@ func (w *world) takeWrite(t *term, sent time.Duration) {
 		s.newest = t.grant
 	}
 }
-
-// twins reports whether two lives of the record began within two seconds: then their
-// tokens may be in the wrong order.
-func (w *world) twins() bool { return w.report.Twins > 0 }
 
 // checkBudget holds p to a number of requests that no code that backs off needs.
 func (w *world) checkBudget(p *process) {

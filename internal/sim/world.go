@@ -202,7 +202,7 @@ func (w *world) calmDown() {
 	w.repair()
 	w.mu.Lock()
 	w.say(nil, "the faults end")
-	w.faults, w.down = Faults{}, false
+	w.faults, w.down, w.Drags, w.Align = Faults{}, false, 0, 0
 	for _, c := range w.contenders {
 		if c.p != nil {
 			c.p.cutUntil = 0
@@ -216,6 +216,63 @@ func (w *world) calmDown() {
 	before, terms := w.sent(), w.report.Terms
 	w.pass(2 * w.TTL)
 	w.checkFrugal(before, w.report.Terms-terms)
+	w.checkHandover()
+}
+
+// checkHandover lets the leader crash, and holds the one who waits to the shortest time in
+// which it can be sure. It has nothing to wait for but that: there are no faults.
+func (w *world) checkHandover() {
+	var old *term
+	w.passUntil(w.TTL, func() bool { old = w.leading(); return old != nil })
+	if old == nil || !w.awaited(old) {
+		return
+	}
+	crashed := w.loop.now()
+	w.mu.Lock()
+	w.crash(w.contenders[old.c.p.id/1000], old.c.p)
+	w.mu.Unlock()
+	w.passUntil(w.handover(), func() bool { return w.lately > crashed })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lately <= crashed {
+		w.violated(RuleSomeone, "nobody has within %v of a crash", w.handover())
+	}
+}
+
+// handover is how long it takes at most: the poll that first shows the last renewal, the
+// stopwatch on a slow clock, another poll, and a few round trips.
+func (c *Config) handover() time.Duration {
+	ttl, poll := max(c.TTL, c.OtherTTL), max(c.Poll, c.OtherPoll)
+	return (ttl+ttl/100+2*(poll+poll/5))*100/98 + 8*c.Latency
+}
+
+// leading returns the term of somebody who leads now, if one does.
+func (w *world) leading() *term {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.terms {
+		if w.believes(t) {
+			return t
+		}
+	}
+	return nil
+}
+
+// awaited reports whether another process waits for the end of t, in leader.Run.
+func (w *world) awaited(t *term) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.contenders {
+		if c.p == nil || c.p == t.c.p || c.p.told {
+			continue
+		}
+		for _, o := range c.p.campaigns {
+			if o.leads && o.tasks == 0 && !o.stopped {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkLed checks that somebody leads, or has led, since began.
