@@ -128,8 +128,9 @@ func (o *OnceOptions) fillGrace(period time.Duration) error {
 //	an error                 the slot stays open, and whoever waits may run it at
 //	                         once; Once returns (true, that error)
 //	nil, but it was not      (true, an error that matches ErrNotRecorded): the
-//	recorded                 release failed and, read again, the record does not
-//	                         say that the slot is done. It may be run again.
+//	recorded                 release failed, for a TTL or until ctx ended, and,
+//	                         read again, the record does not say that the slot
+//	                         is done. It may be run again.
 //	anything, but the lease  the error matches mutex.ErrLost: somebody else may
 //	was lost meanwhile       have run the slot at the same time. ErrNotRecorded
 //	                         tells as above whether the slot is recorded.
@@ -146,7 +147,10 @@ func (o *OnceOptions) fillGrace(period time.Duration) error {
 // Without a slot, the zero Slot, MinHold takes its place: Once runs the job if nobody
 // holds the lease, else it returns mutex.ErrHeld at once, and it returns no sooner
 // than MinHold after the lease was acquired, whatever run returned. If ctx ends before
-// that, the lease is left to run out.
+// that, the lease is left to run out. Nil means that it was run.
+//
+// When ctx ends, Once returns as soon as run has and the lease is released: within
+// 10 s, if the store is silent. A nil o means the defaults.
 func Once(ctx context.Context, m *mutex.Mutex, slot Slot, run func(context.Context, *mutex.Lease) error, o *OnceOptions) (ran bool, err error) {
 	options, err := o.filled(slot)
 	if err != nil {
@@ -312,9 +316,7 @@ func (j *job) record(ctx context.Context, lease *mutex.Lease) error {
 	led, _ := j.run(ctx, lease)
 	ended := lease.Err()
 	if led == nil {
-		if err := lease.SetMark(j.next); err != nil {
-			return err
-		}
+		_ = lease.SetMark(j.next) // look has checked it
 	}
 	released := lease.Release(ctx)
 	switch lost := firstLoss(ended, released); {

@@ -165,16 +165,111 @@ func TestASlotThatIsRecordedMeanwhileIsNotRunAgain(t *testing.T) {
 	})
 }
 
+// Somebody else may win the lease between the look and the acquisition.
+func TestALeaseThatIsTakenMeanwhileIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memlease.New()
+		late := &observed{Backend: b}
+		late.after = func() {
+			late.after = nil
+			l, err := newMutex(t, b, nil).Lock(t.Context())
+			require.NoError(t, err)
+			time.AfterFunc(time.Hour, func() { _ = l.Release(context.Background()) })
+		}
+		start := time.Now()
+		ran, err := leader.Once(t.Context(), newMutex(t, late, nil), night, takes(0), nil)
+		require.NoError(t, err)
+		require.True(t, ran)
+		require.Greater(t, time.Since(start), time.Hour)
+	})
+}
+
+func TestOnceReturnsWhenItsContextEndsThoughTheStoreIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := leader.Once(ctx, newMutex(t, speechless{memlease.New()}, nil), night, never, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 3*time.Second, time.Since(start))
+
+		ctx, cancel = context.WithCancel(t.Context())
+		defer cancel()
+		b := &observed{Backend: memlease.New()}
+		start = time.Now()
+		_, err = leader.Once(ctx, newMutex(t, b, nil), night, func(context.Context, *mutex.Lease) error {
+			cancel()
+			b.Backend = speechless{b.Backend}
+			return nil
+		}, nil)
+		require.ErrorIs(t, err, leader.ErrNotRecorded)
+		require.LessOrEqual(t, time.Since(start), 10*time.Second)
+	})
+}
+
+// A speechless backend gives no answers, but grants.
+type speechless struct{ backends.Backend }
+
+func (speechless) Observe(ctx context.Context, _ string) (backends.Record, error) {
+	<-ctx.Done()
+	return backends.Record{}, ctx.Err()
+}
+
+func (speechless) Release(ctx context.Context, _ backends.Grant) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// The release is not answered, and neither are the first reads after it.
+func TestTheRecordIsReadUntilItAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, failures := memlease.New(), 0
+		shaky := &observed{Backend: &mute{b}}
+		ran, err := leader.Once(t.Context(), newMutex(t, shaky, nil), night, func(context.Context, *mutex.Lease) error {
+			shaky.fails = func() error {
+				if failures++; failures < 4 {
+					return errors.New("503")
+				}
+				return nil
+			}
+			return nil
+		}, nil)
+		require.NoError(t, err)
+		require.True(t, ran)
+		require.Equal(t, 4, failures)
+		done(t, b, night)
+
+		shaky.fails = nil
+		next := leader.SlotID("next")
+		_, err = leader.Once(t.Context(), newMutex(t, shaky, nil), next, func(context.Context, *mutex.Lease) error {
+			shaky.fails = func() error {
+				failures++
+				return &backends.RetryError{After: 4 * time.Second, Err: errors.New("503")}
+			}
+			return nil
+		}, nil)
+		require.ErrorIs(t, err, leader.ErrNotRecorded, "it could not be read")
+		require.Equal(t, 6, failures, "a store that asks for time gets it")
+		done(t, b, next)
+	})
+}
+
 // An observed backend lets something happen after it was looked at, and may not know
 // the time.
 type observed struct {
 	backends.Backend
 	after    func()
 	timeless bool
+	fails    func() error
 	ahead    time.Duration
 }
 
 func (o *observed) Observe(ctx context.Context, name string) (backends.Record, error) {
+	if o.fails != nil {
+		if err := o.fails(); err != nil {
+			return backends.Record{}, err
+		}
+	}
 	r, err := o.Backend.Observe(ctx, name)
 	if o.after != nil {
 		o.after()
