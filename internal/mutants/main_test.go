@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,5 +20,20 @@ func TestEveryMutantStillApplies(t *testing.T) {
 		}
 		require.False(t, names[m.name], "%s is there twice", m.name)
 		names[m.name] = true
+	}
+}
+
+// Mutants of one backend are named after it; the table has the prefix.
+func TestEveryMutantIsInTheTableOfRules(t *testing.T) {
+	table, err := os.ReadFile("docs/safety.md")
+	if errors.Is(err, fs.ErrNotExist) {
+		table, err = os.ReadFile("../../docs/safety.md")
+	}
+	require.NoError(t, err)
+	for _, m := range mutants {
+		prefix, _, _ := strings.Cut(m.name, "-")
+		if !strings.Contains(string(table), "`"+prefix+"-`") {
+			require.Contains(t, string(table), "`"+m.name+"`")
+		}
 	}
 }
