@@ -169,7 +169,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "done-dropped", rule: "every writer carries Done forward",
-		file: "backends/cas/engine.go", tests: casTests,
+		file: "backends/cas/engine.go", tests: slotTests,
 		old: "		Done:   old.Done,\n", new: "",
 	},
 	{
@@ -185,7 +185,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "done-dropped-by-renewal", rule: "a renewal carries Done forward",
-		file: "backends/cas/engine.go", tests: casTests,
+		file: "backends/cas/engine.go", tests: slotTests,
 		old: "	next := *rec\n	next.Token", new: "	next := *rec\n	next.Done = \"\"\n	next.Token",
 	},
 	{

@@ -61,6 +61,10 @@ var (
 
 const simulator = "./internal/sim"
 
+// nights, among the tests of a mutant, are the worlds of TestNights, in which a job is
+// due each night, instead of those of TestSchedules.
+const nights = "nights"
+
 // A score is what became of the mutants.
 type score struct{ simulated, tested, alive int }
 
@@ -111,7 +115,7 @@ func run(ctx context.Context) error {
 
 // checkUnbroken runs everything that mutants are tried with on the code as it is.
 func checkUnbroken(ctx context.Context, chosen []mutant) error {
-	done := map[string]bool{simulator: true}
+	done := map[string]bool{simulator: true, nights: true}
 	for _, m := range chosen {
 		for _, tests := range m.tests {
 			if done[tests] {
@@ -123,7 +127,7 @@ func checkUnbroken(ctx context.Context, chosen []mutant) error {
 			}
 		}
 	}
-	if out, failed := goTest(ctx, simulator, "-run=^TestSchedules$", "-args", "-schedules", fmt.Sprint(*schedules)); failed {
+	if out, failed := goTest(ctx, simulator, "-run=^Test(Schedules|Nights)$", "-args", "-schedules", fmt.Sprint(*schedules)); failed {
 		return fmt.Errorf("the simulator finds: %s", firstFailure(out))
 	}
 	return nil
@@ -156,10 +160,14 @@ func (m mutant) run(ctx context.Context) (killer string, err error) {
 	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, pkg).CombinedOutput(); err != nil { //nolint:gosec // constants
 		return "", fmt.Errorf("it does not compile: %s", out)
 	}
-	if slices.Contains(m.tests, simulator) {
-		if killer, err = m.simulate(ctx, dir, overlay); killer != "" || err != nil {
-			return killer, err
-		}
+	switch {
+	case slices.Contains(m.tests, simulator):
+		killer, err = m.simulate(ctx, dir, overlay)
+	case slices.Contains(m.tests, nights):
+		killer, err = m.goThroughNights(ctx, dir, overlay)
+	}
+	if killer != "" || err != nil {
+		return killer, err
 	}
 	return m.test(ctx, overlay)
 }
@@ -187,6 +195,23 @@ func (m mutant) simulate(ctx context.Context, dir, overlay string) (killer strin
 	return m.tellOf(out, of)
 }
 
+// goThroughNights tries the mutant in the nights of the simulator.
+func (m mutant) goThroughNights(ctx context.Context, dir, overlay string) (killer string, err error) {
+	binary, err := buildSimulator(ctx, dir, overlay)
+	if err != nil {
+		return "", err
+	}
+	out := m.trial(ctx, binary, "TestNights", "-all")
+	if out == nil {
+		return "", nil
+	}
+	t := tally.FindSubmatch(out)
+	if t == nil {
+		return "", fmt.Errorf("not decided, the simulator ended with %s", firstFailure(out))
+	}
+	return fmt.Sprintf("in %s worlds of nights, first seed %s: %s", t[1], t[2], t[3]), nil
+}
+
 func buildSimulator(ctx context.Context, dir, overlay string) (binary string, err error) {
 	binary = filepath.Join(dir, "sim.test")
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", overlay, "-o", binary, simulator) //nolint:gosec // constants
@@ -198,7 +223,11 @@ func buildSimulator(ctx context.Context, dir, overlay string) (binary string, er
 
 // try runs worlds. It returns what the simulator printed if a rule was broken.
 func (m mutant) try(ctx context.Context, binary string, args ...string) []byte {
-	args = append([]string{"-test.run=^TestSchedules$", "-test.v", "-test.timeout=" + patience}, args...)
+	return m.trial(ctx, binary, "TestSchedules", args...)
+}
+
+func (m mutant) trial(ctx context.Context, binary, test string, args ...string) []byte {
+	args = append([]string{"-test.run=^" + test + "$", "-test.v", "-test.timeout=" + patience}, args...)
 	c := exec.CommandContext(ctx, binary, args...) //nolint:gosec // it was built above
 	c.Dir = simulator
 	if out, err := c.CombinedOutput(); err != nil {
@@ -240,7 +269,7 @@ func (m mutant) tellOf(out []byte, of int) (string, error) {
 // test returns the first test, outside the simulator, that notices the mutant.
 func (m mutant) test(ctx context.Context, overlay string) (killer string, err error) {
 	for _, tests := range m.tests {
-		if tests == simulator {
+		if tests == simulator || tests == nights {
 			continue
 		}
 		out, failed := goTest(ctx, tests, "-overlay="+overlay)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/backends/cas"
 	"github.com/bloblease/bloblease/internal/clock"
 	"github.com/bloblease/bloblease/leader"
@@ -113,7 +112,7 @@ func TellNights(c Nights) NightReport { return runNights(c, true) }
 
 func runNights(c Nights, tell bool) NightReport {
 	n := &nights{Nights: c, crashes: make(map[*process]crash), worked: make(map[*process]time.Duration)}
-	n.world = nightly(Config{
+	n.world = newWorld(Config{
 		Seed: c.Seed, TTL: 30 * time.Second, Poll: 5 * time.Second, Drift: 0.01, Latency: 100 * time.Millisecond,
 		Fair: drizzle, Storm: storm, Weather: time.Minute, Outages: 0.15, Harm: time.Minute, Etags: c.Seed%2 == 0,
 	}, tell)
@@ -136,24 +135,6 @@ func runNights(c Nights, tell bool) NightReport {
 		n.report.Trace = n.trace.all.String()
 	}
 	return n.report
-}
-
-// nightly is a world without contenders.
-func nightly(c Config, tell bool) *world {
-	w := &world{
-		Config:  c,
-		loop:    newLoop(),
-		faults:  c.Fair,
-		meddled: -1,
-		grants:  make(map[backends.Token]grant),
-		ranks:   make(map[backends.Token]int),
-	}
-	w.trace.sum = newHash()
-	if tell {
-		w.trace.all = &strings.Builder{}
-	}
-	w.skies = w.random("weather", 0)
-	return w
 }
 
 // goBy is one night.

@@ -91,7 +91,8 @@ func Run(c Config) Report { return run(c, false) }
 // Tell is Run with a trace.
 func Tell(c Config) Report { return run(c, true) }
 
-func run(c Config, tell bool) Report {
+// newWorld is an empty one.
+func newWorld(c Config, tell bool) *world {
 	w := &world{
 		Config:  c,
 		loop:    newLoop(),
@@ -106,6 +107,11 @@ func run(c Config, tell bool) Report {
 		w.trace.all = &strings.Builder{}
 	}
 	w.skies, w.hand = w.random("weather", 0), w.random("operator", 0)
+	return w
+}
+
+func run(c Config, tell bool) Report {
+	w := newWorld(c, tell)
 	w.createStore()
 	w.populate()
 	w.weather()
