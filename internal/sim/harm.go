@@ -165,9 +165,11 @@ func (w *world) halt(p *process, stop func(), how string, d time.Duration) {
 			return
 		}
 		w.note(p, "goes on")
+		for _, t := range p.terms { // these come before all that waits for Resume
+			w.loop.plan(p.id, 0, func() { p.machine.deliver(func() { w.ask(t) }) })
+		}
 		p.machine.Resume()
 		for _, t := range p.terms {
-			w.ask(t)
 			w.expectWord(t)
 		}
 	})

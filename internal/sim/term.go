@@ -165,6 +165,9 @@ func (w *world) believes(o *term) bool {
 	if o.c.p.dead || closed(o.lease.Done()) {
 		return false
 	}
+	if p := o.c.p; !p.machine.bootless && p.jumps[1] >= o.began && p.machine.running() < lookEvery {
+		return false // a sleep may be hidden, which the watchdog is about to see: see "Where it ends" in docs/safety.md
+	}
 	vague := o.c.p.jumped(2, w.loop.now())
 	return (vague || o.until.over(o.c.p.machine) < 0) && o.lease.Err() == nil
 }
@@ -284,6 +287,11 @@ func (w *world) checkTold(t *term) {
 // ask is what a careful task does when it may have been paused: it asks, before the
 // watchdog has had a chance to look.
 func (w *world) ask(t *term) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.c.p.dead || closed(t.lease.Done()) {
+		return
+	}
 	m := t.c.p.machine
 	vague := t.c.p.jumps[1] >= t.began // until does not know of it, and a sleep may be hidden
 	if over := t.until.over(m); over > 0 && !vague && t.lease.Err() == nil {
