@@ -135,7 +135,8 @@ func checkUnbroken(ctx context.Context, chosen []mutant) error {
 
 // goTest runs the tests of a package. Flags of the test itself come last.
 func goTest(ctx context.Context, pkg string, flags ...string) (out []byte, failed bool) {
-	args := append([]string{"test", "-short", "-count=1", "-failfast", "-timeout=" + patience, pkg}, flags...)
+	args := append(in(pkg), "-short", "-count=1", "-failfast", "-timeout="+patience)
+	args = append(args, flags...)
 	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput() //nolint:gosec // arguments are constants
 	return out, err != nil
 }
@@ -282,6 +283,15 @@ func (m mutant) test(ctx context.Context, overlay string) (killer string, err er
 		return byTest + tests + " " + firstFailure(out), nil
 	}
 	return "", errors.New("no test notices")
+}
+
+// in is the command that tests a package, in the module that it belongs to. The package
+// is named last but for flags, which go test allows.
+func in(tests string) []string {
+	if _, err := os.Stat(filepath.Join(tests, "go.mod")); err == nil {
+		return []string{"-C", tests, "test", "."}
+	}
+	return []string{"test", tests}
 }
 
 // overlay writes the mutant, and the file that tells the go command of it.
