@@ -48,10 +48,8 @@ var fenceMutants = []mutant{
 	{
 		name: "fence-row-not-locked", rule: "who checks waits for the transaction before",
 		file: "fence/row.go", tests: sqlTests,
-		old: "	if _, err := tx.ExecContext(ctx, r.raise, r.dialect.text(r.resource), r.dialect.text(lock), int64(t)); err != nil {",
-		new: "	var held int64\n	equal := tx.QueryRowContext(ctx, \"SELECT token FROM \"+r.table+\" WHERE resource = \"+r.dialect.place(1), r.dialect.text(r.resource)).Scan(&held) == nil && held == int64(t)\n	if _, err := tx.ExecContext(ctx, r.raise, r.dialect.text(r.resource), r.dialect.text(lock), int64(t)); err != nil && !equal {",
-		alsoOld: "	if d == MySQL {\n		return fmt.Sprintf(\"INSERT INTO %s (resource, lock_name, token) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE\"+",
-		also:    "	if d == MySQL {\n		return fmt.Sprintf(\"INSERT INTO %s (resource, lock_name, token) SELECT * FROM (SELECT ? AS r, ? AS l, ? AS t) AS n WHERE NOT EXISTS (SELECT 1 FROM \"+r.table+\" AS o WHERE o.resource = n.r AND o.token = n.t) ON DUPLICATE KEY UPDATE\"+",
+		old: "	if _, err := tx.ExecContext(ctx, r.raise, ",
+		new: "	if at, err := scan(tx.QueryRowContext(ctx, r.look, r.dialect.text(r.resource))); err == nil && at == (mark{lock, t}) {\n		return nil\n	}\n	if _, err := tx.ExecContext(ctx, r.raise, ",
 	},
 	{
 		name: "fence-row-of-the-past", rule: "what is compared is the row as it is now",
