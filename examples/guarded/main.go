@@ -5,30 +5,16 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"sync"
 
 	"github.com/bloblease/bloblease/backends/memlease"
+	"github.com/bloblease/bloblease/fence"
 	"github.com/bloblease/bloblease/mutex"
 )
 
 // An account refuses whoever comes with an older token than it has seen.
 type account struct {
-	mu      sync.Mutex
-	highest mutex.Token
+	gate    fence.Gate
 	balance int
-}
-
-// do runs f on the account, unless there was a higher token before. The check and
-// the effect are one step, and the fence is raised even if f only reads.
-func (a *account) do(t mutex.Token, f func(balance *int)) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if t < a.highest {
-		return fmt.Errorf("token %d is older than %d", t, a.highest)
-	}
-	a.highest = t
-	f(&a.balance)
-	return nil
 }
 
 func main() {
@@ -44,7 +30,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	read := 0
-	if err := acc.do(old.Token(), func(balance *int) { read = *balance }); err != nil {
+	if err := acc.gate.Do(old.Name(), old.Token(), func() error { read = acc.balance; return nil }); err != nil {
 		return err
 	}
 
@@ -57,12 +43,12 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := acc.do(next.Token(), func(balance *int) { *balance += 100 }); err != nil {
+	if err := acc.gate.Do(next.Name(), next.Token(), func() error { acc.balance += 100; return nil }); err != nil {
 		return err
 	}
 
 	// The old leader goes on, and deposits 5 on the balance that it has read.
-	err = acc.do(old.Token(), func(balance *int) { *balance = read + 5 })
+	err = acc.gate.Do(old.Name(), old.Token(), func() error { acc.balance = read + 5; return nil })
 	fmt.Println("the old leader:", err)
 	fmt.Println("the balance:", acc.balance)
 	return next.Release(ctx)

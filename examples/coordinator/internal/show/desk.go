@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/fence"
 	"github.com/bloblease/bloblease/mutex"
 )
 
@@ -83,8 +84,8 @@ func (d *desk) Write(e Entry, r *Receipt) error {
 func (d *desk) Stay(Nothing, *Nothing) error { select {} }
 
 func receipt(entries int, err error) Receipt {
-	if stale, is := errors.AsType[*staleError](err); is {
-		return Receipt{Refused: true, Highest: stale.highest}
+	if stale, is := errors.AsType[*fence.StaleError](err); is {
+		return Receipt{Refused: true, Highest: stale.Highest}
 	}
 	return Receipt{Entries: entries}
 }
@@ -144,7 +145,7 @@ func (c *client) ask(what string, t backends.Token, arg any) (int, error) {
 		return 0, err
 	}
 	if r.Refused {
-		return 0, &staleError{t, r.Highest}
+		return 0, &fence.StaleError{Lock: leaseName, Token: t, Highest: r.Highest}
 	}
 	return r.Entries, nil
 }

@@ -1,19 +1,19 @@
 package show
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/fence"
 )
 
-// A ledger is the resource that the lease guards. It takes part in that: it
-// remembers the highest token that it has seen, and refuses a lower one. The
-// check and the effect are one step, under one lock; a database would do both in
-// one transaction.
+// A ledger is the resource that the lease guards. It takes part in that: its gate
+// remembers the highest token that it has seen, and refuses a lower one. The check
+// and the effect are one step; a database would do both in one transaction.
 type ledger struct {
-	mu      sync.Mutex
-	highest backends.Token
+	gate fence.Gate
+
+	mu      sync.Mutex // for the audience, which has no token
 	entries []entry
 	refused []entry
 }
@@ -25,43 +25,32 @@ type entry struct {
 	number int
 }
 
-// A staleError says that a token is older than one that was seen before.
-type staleError struct{ token, highest backends.Token }
-
-func (e *staleError) Error() string {
-	return fmt.Sprintf("token %d is older than %d", e.token, e.highest)
-}
-
 // read returns how many entries there are. It raises the fence as well: a new
 // leader builds on what it reads, so from then on nobody older may change it.
-func (l *ledger) read(t backends.Token) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.admit(t); err != nil {
-		return 0, err
-	}
-	return len(l.entries), nil
+func (l *ledger) read(t backends.Token) (n int, err error) {
+	err = l.gate.Do(leaseName, t, func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		n = len(l.entries)
+		return nil
+	})
+	return n, err
 }
 
 // write adds an entry.
 func (l *ledger) write(e entry) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.admit(e.token); err != nil {
+	err := l.gate.Do(leaseName, e.token, func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.entries = append(l.entries, e)
+		return nil
+	})
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.refused = append(l.refused, e)
-		return err
 	}
-	l.entries = append(l.entries, e)
-	return nil
-}
-
-// admit is the fence: a token is good if it is not lower than the highest seen.
-func (l *ledger) admit(t backends.Token) error {
-	if t < l.highest {
-		return &staleError{t, l.highest}
-	}
-	l.highest = t
-	return nil
+	return err
 }
 
 // books returns what was accepted and what was refused, in this order.

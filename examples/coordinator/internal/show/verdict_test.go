@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/fence"
 )
 
 func TestAGoodStoryPasses(t *testing.T) {
@@ -75,7 +76,7 @@ func TestTheLedgerRefusesAnOlderToken(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 2, n)
 
-	stale := &staleError{10, 20}
+	stale := &fence.StaleError{Lock: leaseName, Token: 10, Highest: 20}
 	assert.Equal(t, stale, l.write(entry{"A", 10, 3}), "reading has raised the fence")
 	_, err = l.read(10)
 	assert.Equal(t, stale, err)
