@@ -1,6 +1,8 @@
 package fence_test
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,4 +95,18 @@ func TestNamesAreQuoted(t *testing.T) {
 func TestDialectsHaveNames(t *testing.T) {
 	assert.Equal(t, "PostgreSQL MySQL SQLite Dialect(9)",
 		strings.Join([]string{fence.PostgreSQL.String(), fence.MySQL.String(), fence.SQLite.String(), fence.Dialect(9).String()}, " "))
+}
+
+func TestTheMigrationsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/resource.md")
+	require.NoError(t, err)
+	for _, d := range []fence.Dialect{fence.PostgreSQL, fence.MySQL, fence.SQLite} {
+		r, err := fence.NewRow(d, "reminders", nil)
+		require.NoError(t, err)
+		c, err := fence.NewColumn(d, "accounts", nil)
+		require.NoError(t, err)
+		for _, statement := range slices.Concat(r.Migration(), c.Migration()) {
+			assert.Contains(t, string(page), statement+"\n", d)
+		}
+	}
 }

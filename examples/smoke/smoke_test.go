@@ -25,7 +25,7 @@ import (
 
 func TestExamples(t *testing.T) {
 	bin := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../first", "../cron", "../guarded", "../watch", "../azurite").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../first", "../cron", "../guarded", "../stock", "../watch", "../azurite").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
 	t.Run("First", func(t *testing.T) {
@@ -78,6 +78,12 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, err)
 		token := regexp.MustCompile(`\d{16}`)
 		assert.Contains(t, token.ReplaceAllString(string(page), "T"), "```text\n"+token.ReplaceAllString(string(out), "T")+"```\n")
+	})
+	t.Run("Stock", func(t *testing.T) {
+		t.Parallel()
+		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "stock")).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		assert.Regexp(t, `^without a lock: one item, 50 buyers, sales: ([2-9]|\d\d)\nwith a lock:    one item, 50 buyers, sales: 1\n$`, string(out))
 	})
 	t.Run("Azurite", func(t *testing.T) {
 		if os.Getenv("BLOBLEASE_AZURITE") == "skip" {
