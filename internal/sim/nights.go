@@ -345,7 +345,7 @@ func (n *nights) returned(ctx context.Context, p *process, ran bool, err error) 
 	if unrecorded {
 		n.report.Unrecorded++
 	}
-	if lost || unrecorded && n.loop.now()-n.worked[p] >= n.TTL { // as many faults in a row as make an outage
+	if lost || unrecorded && n.loop.now()-n.worked[p] >= n.TTL-n.TTL/50 { // by its own clock; so many faults in a row are an outage
 		n.excused = true
 	}
 }

@@ -14,12 +14,17 @@ import (
 	"github.com/bloblease/bloblease/internal/sim"
 )
 
-var nightSeed = flag.Uint64("nights", 0, "TestNights runs the nights of this seed only, and with -trace prints what happened")
+var (
+	nightSeed  = flag.Uint64("nights", 0, "TestNights runs the nights of this seed only, and with -trace prints what happened")
+	nightCount = flag.Uint64("night-worlds", 0, "TestNights runs so many worlds of 50 nights")
+)
 
 // nightWorlds is how many worlds of 50 nights TestNights makes.
 func nightWorlds() uint64 {
 	proof := os.Getenv(proving) != ""
 	switch {
+	case *nightCount > 0:
+		return *nightCount
 	case raced && proof:
 		return 300
 	case raced:
