@@ -236,7 +236,7 @@ var mutants = []mutant{
 		alsoOld: "bound := min(l.ttl/6, 5*time.Second, l.Remaining())", also: "bound := min(l.ttl/6, 5*time.Second)",
 	},
 	{
-		name: "grant-without-boot-clock", rule: "an answer that a sleep delayed gives no lease",
+		name: "grant-without-boot-clock", seed: 885, rule: "an answer that a sleep delayed gives no lease",
 		file: "mutex/mutex.go", tests: mutexTests,
 		old: "	if l.over() {", new: "	if l.Err() != nil {",
 	},
