@@ -90,9 +90,7 @@ func (a *acquisition) try(ctx context.Context, s *sighting) (backends.Grant, err
 	case s.exists && s.etag == a.denied:
 		// Azure may refuse a lease for up to a minute after the last one has
 		// run out, and somebody else may give back what he has just taken.
-		r := a.describe(s)
-		r.State, r.Holder = backends.Held, "" // the record tells of the one before
-		return backends.Grant{}, &backends.HeldError{Record: r}
+		return backends.Grant{}, &backends.HeldError{Record: heldBySomebody(a.describe(s))}
 	}
 	return a.take(ctx, s)
 }
@@ -157,26 +155,26 @@ func (a *acquisition) make(ctx context.Context, t *title) error {
 // lease acquires the Azure lease, if the blob is still the one that was seen. The
 // same request may go out twice: under the same ID that is as good as once.
 func (a *acquisition) lease(ctx context.Context, t *title) error {
-	err := repeat(ctx, func() error { return t.acquire(ctx, t.rec.TTL, t.base) })
-	switch {
-	case err == nil:
+	tries := 0
+	err := repeat(ctx, func() error {
+		tries++
+		return t.acquire(ctx, t.rec.TTL, t.base)
+	})
+	if err == nil {
 		return nil
-	case matches(err, errLeased): // so it is not under this ID
-		a.open, a.denied = nil, t.base
-		return fmt.Errorf("acquire: %w: %w", errAgain, err)
-	case matches(err, backends.ErrNoContainer) && a.create:
-		a.open = nil
-		return fmt.Errorf("acquire: %w: %w", errAgain, err)
-	case barred(err):
-		a.open = nil
-		return fmt.Errorf("acquire: %w", err)
-	case refused(err): // the look that follows tells whether that is true
-		a.memory.abandon(a.name, t)
-		return fmt.Errorf("acquire: %w: %w", errAgain, err)
-	default:
-		a.memory.abandon(a.name, t)
-		return fmt.Errorf("acquire: %w", err)
 	}
+	if tries == 1 && (barred(err) || matches(err, errLeased)) { // so it is not under this ID
+		a.open = nil
+	} else { // the first may have been applied, or may yet be
+		a.memory.abandon(a.name, t)
+	}
+	if matches(err, errLeased) {
+		a.denied = t.base
+	}
+	if refused(err) || matches(err, backends.ErrNoContainer) && a.create {
+		return fmt.Errorf("acquire: %w: %w", errAgain, err) // looking tells more
+	}
+	return fmt.Errorf("acquire: %w", err)
 }
 
 // giveBack frees a lease whose record was not written, or not to anybody's

@@ -49,8 +49,11 @@ func (b *Backend) breakOnce(ctx context.Context, name, version string, now bool)
 	if err != nil {
 		return err
 	}
-	if !s.exists || version != "" && version != string(s.etag) {
-		return fmt.Errorf("%w: the blob is not there in version %q", backends.ErrLost, version)
+	switch {
+	case !s.exists:
+		return fmt.Errorf("%w: there is no blob %q", backends.ErrLost, b.blobName(name))
+	case version != "" && version != string(s.etag):
+		return fmt.Errorf("%w: it is not in version %q any more", backends.ErrLost, version)
 	}
 	h, err := b.blobs.handle(b.blobName(name))
 	leased := false

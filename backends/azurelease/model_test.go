@@ -168,10 +168,13 @@ func (m *model) creating(t testing.TB) *azurelease.Backend {
 }
 
 // forever leases a blob without end, as other programs do.
-func (m *model) forever(t testing.TB, name string) {
+func (m *model) forever(t testing.TB, name string) { m.leaseFor(t, name, -1) }
+
+// leaseFor leases a blob for some seconds, as other programs do.
+func (m *model) leaseFor(t testing.TB, name string, seconds int32) {
 	t.Helper()
 	c, err := lease.NewBlobClient(m.direct(t).NewBlobClient(name), nil)
 	require.NoError(t, err)
-	_, err = c.AcquireLease(t.Context(), -1, nil)
+	_, err = c.AcquireLease(t.Context(), seconds, nil)
 	require.NoError(t, err)
 }

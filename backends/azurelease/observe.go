@@ -35,11 +35,19 @@ func (b *Backend) describe(s *sighting) backends.Record {
 	if s.leased {
 		d.State = backends.Held
 	}
-	if s.infinite { // the record is that of somebody before
-		d.Holder, d.ID, d.TTL, d.Meta = "", "", 0, nil
-	}
 	if s.exists {
 		d.Age = max(0, s.at-s.since)
 	}
+	if s.infinite {
+		return heldBySomebody(d)
+	}
+	return d
+}
+
+// heldBySomebody is d, of a lease that is held by another than its record says: that
+// tells of a term before. Token and Done hold for whoever comes next.
+func heldBySomebody(d backends.Record) backends.Record {
+	d.State = backends.Held
+	d.Holder, d.ID, d.TTL, d.Meta = "", "", 0, nil
 	return d
 }
