@@ -181,6 +181,22 @@ func TestAMissingContainerNamesTheCommandThatMakesIt(t *testing.T) {
 	})
 }
 
+func TestADenialTellsWhatMayBeWrong(t *testing.T) {
+	for code, hint := range map[string]string{
+		"AuthorizationPermissionMismatch": "Storage Blob Data Contributor, or a SAS with r, c and w",
+		"SomethingNew":                    "Storage Blob Data Contributor, or a SAS with r, c and w",
+		"AuthenticationFailed":            "clock is far off",
+		"AuthorizationFailure":            "firewall",
+	} {
+		inModel(t, nil, func(t *testing.T, m *model) {
+			err := m.meet(t, azure.GetBlob, azure.Denied(code))
+			require.ErrorIs(t, err, backends.ErrDenied)
+			require.ErrorContains(t, err, hint)
+			require.ErrorContains(t, err, "Azure answers 403 "+code)
+		})
+	}
+}
+
 func TestACodeThatIsNoneIsNotPrinted(t *testing.T) {
 	inModel(t, nil, func(t *testing.T, m *model) {
 		f := refusal(418, "<b>brew</b> sig=abc")

@@ -1,6 +1,7 @@
 package azurelease
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -70,8 +71,11 @@ func (b *blobs) answered(status int, code string, header http.Header) error {
 	if !codeForm.MatchString(code) {
 		e.code = http.StatusText(status)
 	}
-	if matches(e.means, backends.ErrNoContainer) {
+	switch {
+	case matches(e.means, backends.ErrNoContainer):
 		e.means = fmt.Errorf("%w: make it with `%s`, or set Options.Create", e.means, b.remedy)
+	case matches(e.means, backends.ErrDenied):
+		e.means = fmt.Errorf("%w: %s", e.means, cmp.Or(denials[bloberror.Code(code)], missingRights))
 	}
 	e.date, _ = http.ParseTime(header.Get("Date"))
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
@@ -118,6 +122,25 @@ var meanings = map[bloberror.Code]error{
 	bloberror.BlobUsesCustomerSpecifiedEncryption: backends.ErrDenied,
 	"OperationNotSupportedOnSecondary":            unsupported("this is the read-only secondary of the account"),
 }
+
+// denials are why Azure may deny access. What is not here lacks rights.
+var denials = map[bloberror.Code]string{
+	bloberror.AuthenticationFailed:                unknownCaller,
+	bloberror.InvalidAuthenticationInfo:           unknownCaller,
+	bloberror.NoAuthenticationInformation:         "the client sends no credential",
+	bloberror.AuthorizationFailure:                "the account's firewall may not let this address in, or the SAS has expired or is for something else",
+	bloberror.AuthorizationSourceIPMismatch:       "the SAS is for another address",
+	bloberror.AuthorizationProtocolMismatch:       "the SAS is for https",
+	bloberror.AccountIsDisabled:                   "the account is disabled",
+	bloberror.ContainerDisabled:                   "the container is disabled",
+	bloberror.BlobUsesCustomerSpecifiedEncryption: "the blob is encrypted with a key of a customer's own",
+	"KeyBasedAuthenticationNotPermitted":          "the account takes no keys: use a token",
+}
+
+const (
+	missingRights = "it needs the role Storage Blob Data Contributor, or a SAS with r, c and w"
+	unknownCaller = "the key is wrong, the SAS or token has expired or is not valid yet, or this machine's clock is far off"
+)
 
 func foreign(why string) error     { return fmt.Errorf("%w: %s", backends.ErrForeign, why) }
 func unsupported(why string) error { return fmt.Errorf("%w: %s", backends.ErrUnsupported, why) }

@@ -126,6 +126,10 @@ var wireErrors = map[string]error{
 	"Key":          fmt.Errorf("AccountName=model;AccountKey=%s;EndpointSuffix=core.windows.net", key),
 	"JSON":         fmt.Errorf(`{"error":"invalid_client","client_secret": "%s"}`, password),
 	"Page":         fmt.Errorf("POST https://login\n-----\nRESPONSE 401\n{\"access_token\":\"%s\"}\n-----", jwt),
+	"Quoted":       fmt.Errorf("password=\"correct %s staple\"", password),
+	"Escaped":      fmt.Errorf("client_secret%%3D%s", password),
+	"BasicAuth":    fmt.Errorf("proxy sent Proxy-Authorization: Basic %s", password),
+	"Code":         fmt.Errorf("/callback?code=%s", password),
 	"Wrapped":      fmt.Errorf("roundtripper: %w", &url.Error{Op: "Get", URL: "https://model?" + sas, Err: errors.New("gone")}),
 	"TwiceWrapped": &url.Error{Op: "Get", URL: "https://a?" + sas, Err: &url.Error{Op: "Get", URL: "https://b?" + sas, Err: errors.New("gone")}},
 }
@@ -255,10 +259,10 @@ func TestRealTransportsTellNoSecret(t *testing.T) {
 	defer plain.Close()
 	for name, endpoint := range map[string]string{
 		"DNS":      "https://model.blob.core.windows.invalid",
-		"Refused":  "https://127.0.0.1:1",
-		"TLS":      server.URL,
-		"NoTLS":    strings.Replace(plain.URL, "http:", "https:", 1),
-		"Redirect": plain.URL,
+		"Refused":  "https://127.0.0.1:1/account",
+		"TLS":      server.URL + "/account",
+		"NoTLS":    strings.Replace(plain.URL, "http:", "https:", 1) + "/account",
+		"Redirect": plain.URL + "/account",
 	} {
 		t.Run(name, func(t *testing.T) {
 			transport := &http.Transport{DisableKeepAlives: true}
@@ -300,6 +304,7 @@ func TestWithoutCredentialsAccessIsDenied(t *testing.T) {
 		m.layer.Inject(fakestore.Always(fakestore.Fault{Dropped: true, Err: err}))
 		_, failed := b.Acquire(t.Context(), "job", claim("holder"))
 		require.ErrorIs(t, failed, backends.ErrDenied)
+		require.ErrorContains(t, failed, "`az login`", "the SDK's own advice is too long to be told")
 		clean(t, failed)
 	})
 }
