@@ -75,7 +75,7 @@ func (b *blobs) answered(status int, code string, header http.Header) error {
 	case matches(e.means, backends.ErrNoContainer):
 		e.means = fmt.Errorf("%w: make it with `%s`, or set Options.Create", e.means, b.remedy)
 	case matches(e.means, backends.ErrDenied):
-		e.means = fmt.Errorf("%w: %s", e.means, cmp.Or(denials[bloberror.Code(code)], missingRights))
+		e.means = fmt.Errorf("%w: %s", e.means, denial(status, bloberror.Code(code)))
 	}
 	e.date, _ = http.ParseTime(header.Get("Date"))
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
@@ -135,6 +135,14 @@ var denials = map[bloberror.Code]string{
 	bloberror.ContainerDisabled:                   "the container is disabled",
 	bloberror.BlobUsesCustomerSpecifiedEncryption: "the blob is encrypted with a key of a customer's own",
 	"KeyBasedAuthenticationNotPermitted":          "the account takes no keys: use a token",
+}
+
+// denial says why access may be denied.
+func denial(status int, code bloberror.Code) string {
+	if status == http.StatusProxyAuthRequired {
+		return "a proxy wants a credential"
+	}
+	return cmp.Or(denials[code], missingRights)
 }
 
 const (
