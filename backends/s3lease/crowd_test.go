@@ -67,7 +67,11 @@ func contend(t *testing.T, all []*s3lease.Backend, names ...string) map[string]w
 
 // All read before any writes, as they do in real life.
 func TestOneOfAHundredHoldsInEachOfAHundredRounds(t *testing.T) {
-	for round := range 100 {
+	rounds := 100
+	if testing.Short() {
+		rounds = 5
+	}
+	for round := range rounds {
 		synctest.Test(t, func(t *testing.T) {
 			m := newModel(t, nil)
 			m.layer.Inject(fakestore.Always(fakestore.DelayedAfter(time.Second)))

@@ -111,7 +111,9 @@ func seeds() uint64 {
 	switch {
 	case proving && !raced:
 		return 200
-	case testing.Short(), raced && !proving:
+	case testing.Short():
+		return 1
+	case raced && !proving:
 		return 2
 	}
 	return 10
