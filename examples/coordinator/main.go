@@ -13,6 +13,10 @@
 // least. It is the program in azurite/, which this one starts in its place, so
 // that nobody else has to compile Azure's SDK.
 //
+// With -store s3 it is kept in versitygw, a server with the interface of Amazon S3
+// that the program in s3/ builds and starts, and with -store s3://BUCKET in a bucket of
+// yours.
+//
 // Read internal/show/worker.go first: it is what a program of your own would look
 // like. internal/show/ledger.go is the resource that the lease guards. The rest is
 // the stage.

@@ -2,6 +2,7 @@
 // the others wait, and how long nobody leads when a leader dies.
 //
 //	go run ./examples/figures -ttl 30s
+//	go run ./examples/figures -waiters 4    # and what that costs a month on S3
 //
 // It computes them by the formulas that the packages document. Its test compares
 // them with what the packages do.
@@ -23,14 +24,24 @@ import (
 func main() {
 	ttl := flag.Duration("ttl", 0, "how long a lease lasts without a renewal (default 30s)")
 	poll := flag.Duration("poll", 0, "how long a waiter waits between two looks (default 5s, or TTL/3 if shorter)")
+	waiters := flag.Int("waiters", 0, "print what one holder and so many waiters cost a month on S3")
+	put := flag.Float64("put", 0.005, "USD for a thousand PUT requests")
+	get := flag.Float64("get", 0.0004, "USD for a thousand GET requests")
 	flag.Parse()
 	// A Mutex fills in the defaults, and refuses what makes no sense.
 	m, err := mutex.New(memlease.New(), "figures", &mutex.Options{TTL: *ttl, Poll: *poll})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := figuresOf(m.Options().TTL, m.Options().Poll).print(os.Stdout); err != nil {
+	f := figuresOf(m.Options().TTL, m.Options().Poll)
+	if err := f.print(os.Stdout); err != nil {
 		log.Fatal(err)
+	}
+	if *waiters > 0 {
+		fmt.Println()
+		if err := f.month(*waiters, *put, *get).print(os.Stdout); err != nil {
+			log.Fatal(err)
+		}
 	}
 }
 
@@ -73,6 +84,33 @@ func (f figures) print(out io.Writer) error {
 	row("no leader after a release", span(0, f.look), "until a waiter looks")
 	row("no leader after a death", span(f.stopwatch-f.renewal, f.look+f.stopwatch+f.late), "as the last renewal was up to TTL/3 ago")
 	row("  or, on filelease", span(f.date-f.renewal, f.date+f.late), "the same")
+	return w.Flush()
+}
+
+// A bill is what a lock costs in 30 days on a store that is paid by requests: a PUT
+// for each renewal, a GET for each look.
+type bill struct {
+	puts, gets float64 // by the holder, and by each waiter
+	put, get   float64 // USD for a thousand
+	waiters    int
+}
+
+func (f figures) month(waiters int, put, get float64) bill {
+	const days = 30 * 24 * time.Hour
+	poll := f.look * 5 / 6 // on average
+	return bill{puts: float64(days) / float64(f.renewal), gets: float64(days) / float64(poll), put: put, get: get, waiters: waiters}
+}
+
+func (b bill) holder() float64 { return b.puts / 1000 * b.put }
+func (b bill) waiter() float64 { return b.gets / 1000 * b.get }
+func (b bill) total() float64  { return b.holder() + float64(b.waiters)*b.waiter() }
+
+func (b bill) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "a month on S3\trequests\tUSD\n")
+	fmt.Fprintf(w, "  the holder\t%.0f PUT\t%.2f\n", b.puts, b.holder())
+	fmt.Fprintf(w, "  each waiter\t%.0f GET\t%.2f\n", b.gets, b.waiter())
+	fmt.Fprintf(w, "  all %d\t\t%.2f\n", b.waiters+1, b.total())
 	return w.Flush()
 }
 

@@ -108,3 +108,19 @@ func files(t *testing.T, dir string) *filelease.Backend {
 	require.NoError(t, err)
 	return b
 }
+
+// The formulas of docs/stores.md: 12.96/R for the holder, 1.0368/P for a waiter.
+func TestAMonthCostsWhatTheDocsSay(t *testing.T) {
+	for _, ttl := range ttls {
+		f := figuresOf(ttl, 5*time.Second)
+		b := f.month(4, 0.005, 0.0004)
+		assert.InDelta(t, 12.96/f.renewal.Seconds(), b.holder(), 1e-6)
+		assert.InDelta(t, 1.0368/5, b.waiter(), 1e-6)
+		assert.InDelta(t, b.holder()+4*b.waiter(), b.total(), 1e-9)
+	}
+	var out strings.Builder
+	require.NoError(t, figuresOf(30*time.Second, 5*time.Second).month(4, 0.005, 0.0004).print(&out))
+	page, err := os.ReadFile("../../docs/stores.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "```text\n"+out.String()+"```\n")
+}

@@ -22,7 +22,7 @@ func main() {
 }
 
 // start starts Azurite with a container in it, whose URL the workers are told.
-func start(ctx context.Context) (show.Made, error) {
+func start(ctx context.Context, _ string) (show.Made, error) {
 	server, err := azurite.Start(ctx, nil)
 	if err != nil {
 		return show.Made{}, err

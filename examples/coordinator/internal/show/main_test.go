@@ -114,7 +114,7 @@ func plain(text string) string {
 
 func TestAWrongSettingIsToldAtOnce(t *testing.T) {
 	var out strings.Builder
-	assert.Equal(t, exitFailed, demo(&out, newProcesses(Directory()), 100*time.Millisecond))
+	assert.Equal(t, exitFailed, demo(&out, newProcesses(Directory(), "dir"), 100*time.Millisecond))
 	assert.Empty(t, out.String())
 }
 

@@ -14,8 +14,9 @@ import (
 type Place struct {
 	Name string        // for the flag -store
 	TTL  time.Duration // unless the flag -ttl says otherwise
-	// Make makes it, for one story. Open opens what was made, in any process.
-	Make func(context.Context) (Made, error)
+	// Make makes it, for one story, at what -store says. Open opens what was made, in
+	// any process.
+	Make func(ctx context.Context, store string) (Made, error)
 	Open func(address string) (backends.Backend, error)
 	// Writes: a renewal changes the record, so that it can be seen.
 	Writes bool
@@ -33,7 +34,7 @@ func Directory() Place {
 	return Place{Name: "dir", TTL: 2 * time.Second, Make: makeDirectory, Open: openDirectory, Writes: true}
 }
 
-func makeDirectory(context.Context) (Made, error) {
+func makeDirectory(context.Context, string) (Made, error) {
 	dir, err := os.MkdirTemp("", "coordinator-*")
 	if err != nil {
 		return Made{}, fmt.Errorf("make a temporary directory: %w", err)

@@ -16,7 +16,7 @@ const workerCommand = "worker"
 var errNoSignals = errors.New("no SIGSTOP and no flock on " + runtime.GOOS +
 	", so real processes cannot play this story: run it with -store memory")
 
-func newProcesses(Place) hire {
+func newProcesses(Place, string) hire {
 	return func(context.Context, time.Duration, func(error)) (crew, error) { return nil, errNoSignals }
 }
 

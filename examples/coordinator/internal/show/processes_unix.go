@@ -40,13 +40,13 @@ type process struct {
 	err    error // of its end; read it after ended is closed
 }
 
-func newProcesses(place Place) hire {
+func newProcesses(place Place, store string) hire {
 	return func(ctx context.Context, ttl time.Duration, fail func(error)) (crew, error) {
 		program, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		made, err := place.Make(ctx)
+		made, err := place.Make(ctx, store)
 		if err != nil {
 			return nil, err
 		}

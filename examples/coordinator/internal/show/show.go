@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -28,25 +29,37 @@ func Main(place Place) int {
 	if len(os.Args) > 1 && os.Args[1] == workerCommand {
 		return workerMain(os.Args[2:], place)
 	}
-	store := flag.String("store", place.Name, "`where` the lease is kept: dir (a temporary directory), azurite (the emulator of Azure), or memory (one process)")
-	ttl := flag.Duration("ttl", 0, "how long the lease lasts without a renewal (default 2s; on azurite 15s)")
+	store := flag.String("store", place.Name, "`where` the lease is kept: dir (a temporary directory), azurite (the emulator of Azure), s3 (a server with the interface of S3), s3://BUCKET (a bucket of yours), or memory (one process)")
+	ttl := flag.Duration("ttl", 0, "how long the lease lasts without a renewal (default 2s; on azurite 15s, on S3 3s)")
 	flag.Parse()
 	switch {
 	case flag.NArg() > 0:
-	case *store == place.Name:
-		return demo(os.Stdout, newProcesses(place), cmp.Or(*ttl, place.TTL))
+	case *store == place.Name || place.Name == "s3" && strings.HasPrefix(*store, bucketScheme):
+		return demo(os.Stdout, newProcesses(place, *store), cmp.Or(*ttl, place.TTL))
 	case *store == "memory":
 		return demo(os.Stdout, newGoroutines, cmp.Or(*ttl, Directory().TTL))
 	case *store == "azurite":
-		fmt.Fprintln(os.Stderr, "coordinator:", become(azuritePackage, os.Args[1:]))
-		return exitFailed
+		return instead(azuritePackage)
+	case *store == "s3" || strings.HasPrefix(*store, bucketScheme):
+		return instead(s3Package)
 	}
 	flag.Usage()
 	return exitUsage
 }
 
-// azuritePackage is the program that has Azure's SDK in it.
-const azuritePackage = "github.com/bloblease/bloblease/examples/coordinator/azurite"
+// The programs that have an SDK in them.
+const (
+	azuritePackage = "github.com/bloblease/bloblease/examples/coordinator/azurite"
+	s3Package      = "github.com/bloblease/bloblease/examples/coordinator/s3"
+)
+
+const bucketScheme = "s3://"
+
+// instead runs another program in place of this one. It returns only if it cannot.
+func instead(pkg string) int {
+	fmt.Fprintln(os.Stderr, "coordinator:", become(pkg, os.Args[1:]))
+	return exitFailed
+}
 
 // demo plays the story once. It leaves no process and no file behind, however it
 // ends, unless it is killed itself; then the workers end by themselves.
