@@ -3,12 +3,12 @@
 package fencesql_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
@@ -30,7 +31,6 @@ import (
 const (
 	roleVariable = "FENCESQL_LEADER"
 	job          = "nightly/reminders"
-	customers    = 6
 )
 
 // The steps of a leader's transaction after which it can be killed.
@@ -50,8 +50,10 @@ type leader struct {
 	DSN      string
 	Resource string
 	Token    fence.Token
-	Step     string // after which it kills itself
+	Step     string // after which it kills itself, if any
 	Customer int    // at whom
+
+	Customers int // how many there are
 }
 
 // playLeader is what the child process does.
@@ -75,7 +77,7 @@ func (l *leader) lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for c := 1; c <= customers; c++ {
+	for c := 1; c <= l.Customers; c++ {
 		reach := func(step string) {
 			if step == l.Step && c == l.Customer {
 				die()
@@ -204,7 +206,7 @@ func TestALeaderThatIsKilledAtAnyStepLosesAndDoublesNothing(t *testing.T) {
 			db := fixed.open(t)
 			for _, step := range steps {
 				t.Run(step, func(t *testing.T) {
-					l := leader{d.name, dsn, fmt.Sprint("killed after ", step), 7, step, 3}
+					l := leader{d.name, dsn, fmt.Sprint("killed after ", step), 7, step, 3, 6}
 					answered := l.dies(t)
 					l.isSucceeded(t, db, answered)
 				})
@@ -213,28 +215,70 @@ func TestALeaderThatIsKilledAtAnyStepLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
+// Where it is killed at any moment, it may have got an answer that nobody has read yet;
+// but what somebody has read is there.
+func TestALeaderThatIsKilledAtAnyMoment(t *testing.T) {
+	runs := 3
+	if long {
+		runs = 100
+	}
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			dsn := d.dsn(t)
+			fixed := d
+			fixed.dsn = func(testing.TB) string { return dsn }
+			db := fixed.open(t)
+			for run := range runs {
+				l := leader{Database: d.name, DSN: dsn, Resource: fmt.Sprint("run ", run), Token: 7, Customers: 40}
+				answered := l.isKilled(t, time.Duration(rand.IntN(150))*time.Millisecond)
+				row, err := fence.NewRow(d.dialect, l.Resource, oddRow)
+				require.NoError(t, err)
+				next := l
+				next.Token++
+				require.NoError(t, row.Raise(t.Context(), db, job, next.Token))
+				before := l.effects(t, db)
+				require.GreaterOrEqual(t, len(before), answered)
+				next.completes(t, db, row, before)
+			}
+		})
+	}
+}
+
 // dies runs the leader to its end, and returns for how many customers it got an answer.
 func (l *leader) dies(t *testing.T) (answered int) {
 	t.Helper()
-	role, err := json.Marshal(l)
-	require.NoError(t, err)
-	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), roleVariable+"="+string(role))
-	var stderr bytes.Buffer
-	child.Stderr = &stderr
-	out, err := child.Output()
+	child, out := l.child(t)
+	err := child.Run()
 	require.Error(t, err)
 	status := child.ProcessState.Sys().(syscall.WaitStatus)
-	require.True(t, status.Signaled() && status.Signal() == syscall.SIGKILL, "%v: %s", err, stderr.String())
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), "answered ") {
-			answered++
-		}
-	}
-	return answered
+	require.True(t, status.Signaled() && status.Signal() == syscall.SIGKILL, "%v: %s", err, out)
+	return strings.Count(out.String(), "answered ")
 }
 
-// isSucceeded lets the next leader do all of it, twice, and counts.
+// isKilled runs it for that long at most.
+func (l *leader) isKilled(t *testing.T, after time.Duration) (answered int) {
+	t.Helper()
+	child, out := l.child(t)
+	require.NoError(t, child.Start())
+	time.Sleep(after)
+	_ = child.Process.Kill()
+	_ = child.Wait() // says that it was killed
+	return strings.Count(out.String(), "answered ")
+}
+
+func (l *leader) child(t *testing.T) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	role, err := json.Marshal(l)
+	require.NoError(t, err)
+	out := new(bytes.Buffer)
+	child := exec.CommandContext(t.Context(), os.Args[0])
+	child.Env = append(os.Environ(), roleVariable+"="+string(role))
+	child.Stdout, child.Stderr = out, out
+	return child, out
+}
+
+// isSucceeded lets the next leader do all of it, and counts.
 func (l *leader) isSucceeded(t *testing.T, db *sql.DB, answered int) {
 	t.Helper()
 	row, err := fence.NewRow(named(l.Database).dialect, l.Resource, oddRow)
@@ -253,19 +297,25 @@ func (l *leader) isSucceeded(t *testing.T, db *sql.DB, answered int) {
 	} else {
 		require.Len(t, before, wanted, "what was answered is there, and nothing else")
 	}
+	next.completes(t, db, row, before)
+	require.ErrorIs(t, l.serve(t.Context(), db, row, 1, func(string) {}), fence.ErrStale)
+}
+
+// completes does all of it, twice: what was done before stays as it was.
+func (l *leader) completes(t *testing.T, db *sql.DB, row *fence.Row, before map[int][]fence.Token) {
+	t.Helper()
 	for range 2 {
-		for c := 1; c <= customers; c++ {
-			require.NoError(t, next.serve(t.Context(), db, row, c, func(string) {}))
+		for c := 1; c <= l.Customers; c++ {
+			require.NoError(t, l.serve(t.Context(), db, row, c, func(string) {}))
 		}
 	}
-	after := next.effects(t, db)
-	for c := 1; c <= customers; c++ {
+	after := l.effects(t, db)
+	for c := 1; c <= l.Customers; c++ {
 		assert.Len(t, after[c], 1, "customer %d", c)
 	}
 	for c := range before {
 		assert.Equal(t, before[c], after[c], "customer %d", c)
 	}
-	require.ErrorIs(t, l.serve(t.Context(), db, row, 1, func(string) {}), fence.ErrStale)
 }
 
 // effects are the tokens of what was written to each customer.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -257,4 +258,71 @@ func TestErrorsOfTheDatabaseAreTold(t *testing.T) {
 		require.ErrorContains(t, err, "fence_")
 		assert.NotContains(t, err.Error(), "\n")
 	})
+}
+
+// What the documentation says of rights is enough.
+func TestRightsThatAreEnough(t *testing.T) {
+	grants := func(d database) []string {
+		return []string{
+			"GRANT SELECT, INSERT, UPDATE ON " + d.ident(oddRow.Table) + " TO ",
+			"GRANT INSERT ON " + d.ident(oddRow.Keys) + " TO ",
+		}
+	}
+	check := func(t *testing.T, d database, db *sql.DB, restricted string) {
+		t.Helper()
+		l := newLedger(t, d, d.connect(t, restricted), nil)
+		require.Error(t, l.Write(t.Context(), job, 7, "a"), "it may not write to the journal")
+		for _, token := range []fence.Token{7, 7, 8} {
+			require.NoError(t, l.Raise(t.Context(), job, token))
+		}
+		require.ErrorIs(t, l.Raise(t.Context(), job, 7), fence.ErrStale)
+		for _, fresh := range []bool{true, false} {
+			require.NoError(t, inTx(t.Context(), l.db, nil, func(tx *sql.Tx) error {
+				first, err := l.row.Once(t.Context(), tx, "key")
+				assert.Equal(t, fresh, first)
+				return err
+			}))
+		}
+	}
+	t.Run("PostgreSQL", func(t *testing.T) {
+		d := inPostgreSQL
+		dsn := d.dsn(t)
+		d.dsn = func(testing.TB) string { return dsn }
+		db := d.open(t)
+		role := fmt.Sprint("leader", serial.Add(1))
+		statements := []string{"CREATE ROLE " + role, "GRANT USAGE ON SCHEMA " + schemaOf(t, db) + " TO " + role}
+		for _, g := range grants(d) {
+			statements = append(statements, g+role)
+		}
+		for _, s := range statements {
+			_, err := db.ExecContext(t.Context(), s)
+			require.NoError(t, err, s)
+		}
+		check(t, d, db, dsn+"&role="+role)
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		d := inMariaDB
+		dsn := d.dsn(t)
+		d.dsn = func(testing.TB) string { return dsn }
+		db := d.open(t)
+		user := fmt.Sprint("leader", serial.Add(1))
+		statements := []string{"CREATE USER " + user + "@localhost"}
+		for _, g := range grants(d) {
+			statements = append(statements, g+user+"@localhost")
+		}
+		for _, s := range statements {
+			_, err := db.ExecContext(t.Context(), s)
+			require.NoError(t, err, s)
+		}
+		c, err := mysql.ParseDSN(dsn)
+		require.NoError(t, err)
+		c.User = user
+		check(t, d, db, c.FormatDSN())
+	})
+}
+
+func schemaOf(t *testing.T, db *sql.DB) (schema string) {
+	t.Helper()
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT current_schema()").Scan(&schema))
+	return schema
 }
