@@ -46,14 +46,14 @@ vet: ## go vet, tests included, for every system
 	@for os in $(SYSTEMS); do echo "vet $$os"; \
 	if [ $$os = "$$($(GO) env GOHOSTOS)" ]; then $(GO) vet ./...; else GOOS=$$os $(GO) vet $(UNUSED_CODE) ./...; fi; done
 
-# Azurite needs Node and npm. Where they are missing the tests on it are skipped, and
-# say so; CI has them.
+# Azurite and s3rver need Node and npm. Where they are missing the tests on them are
+# skipped, and say so; CI has them. versitygw is Go, and compiled by the tests.
 .PHONY: emulators
-emulators: azurite/node_modules/.package-lock.json ## install what tests start
+emulators: azurite/node_modules/.package-lock.json e2e/s3rver/node_modules/.package-lock.json ## install what tests start
 
-azurite/node_modules/.package-lock.json: azurite/package-lock.json
-	@if command -v npm >/dev/null; then npm ci --prefix azurite --no-audit --no-fund --loglevel=error; \
-	else echo "npm is missing: the tests on Azurite are skipped"; fi
+%/node_modules/.package-lock.json: %/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --prefix $* --no-audit --no-fund --loglevel=error; \
+	else echo "npm is missing: the tests on $* are skipped"; fi
 
 .PHONY: unit
 unit: emulators ## the tests of the root module, golden files included
@@ -69,7 +69,7 @@ unit: emulators ## the tests of the root module, golden files included
 	echo "go test"; cat $$log; exit $$failed
 
 .PHONY: modules
-modules: ## vet and test each nested module
+modules: emulators ## vet and test each nested module
 	@for m in $(MODULES); do echo "module $$m"; \
 	(cd "$$m" && $(GO) vet ./... && $(GO) test $(TESTFLAGS) ./...); done
 

@@ -275,7 +275,7 @@ func TestVerifyFindsAStoreThatSeldomFails(t *testing.T) {
 }
 
 func TestVerifyTellsOfDatesThatCannotBeReliedOn(t *testing.T) {
-	start := time.Now()
+	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of the bubble
 	for name, date := range map[string]func(o *cas.Object){
 		"none":                func(o *cas.Object) { o.Modified, o.Now = time.Time{}, time.Time{} },
 		"of the answers only": func(o *cas.Object) { o.Modified = time.Time{} },

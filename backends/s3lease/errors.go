@@ -132,6 +132,10 @@ var meanings = map[string]error{
 	"PreconditionFailed": cas.ErrConflict,
 	"NoSuchKey":          cas.ErrVanished,
 
+	// Stores that keep objects as files say these of a name that is a directory of another's.
+	"ObjectParentIsFile":        unsupported("this store cannot keep it beside an object whose name is the part of this one's before a slash"),
+	"ExistingObjectIsDirectory": unsupported("this store cannot keep it beside objects whose names are this one's and a slash"),
+
 	"NoSuchBucket":      backends.ErrNoContainer,
 	"NoSuchAccessPoint": backends.ErrNoContainer,
 	"InvalidBucketName": backends.ErrNoContainer,

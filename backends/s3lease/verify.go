@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/backends/cas"
+	"github.com/bloblease/bloblease/internal/clock"
 )
 
 var _ cas.Verifiable = (*store)(nil)
@@ -30,37 +33,82 @@ func (s *store) Describe() string {
 // Fresh implements cas.Verifiable. It works for the SDK's own HTTP client, and for
 // one of net/http; another has the connections that it has.
 func (s *store) Fresh() (cas.Store, func()) {
-	client := freshClient(s.client.Options().HTTPClient)
+	client, transport := freshClient(s.client.Options().HTTPClient)
 	if client == nil {
 		return s, func() {}
 	}
+	transport.WriteBufferSize = smallBuffer
+	client.Transport = hesitant{transport, clock.Of(s)}
 	fresh := *s
 	fresh.client = s3.New(s.client.Options(), func(o *s3.Options) { o.HTTPClient = client })
-	return &fresh, client.CloseIdleConnections
+	return &fresh, transport.CloseIdleConnections
 }
 
 // freshClient returns a client like c, but without its connections; nil if it cannot
 // be known what c is like.
-func freshClient(c s3.HTTPClient) *http.Client {
+func freshClient(c s3.HTTPClient) (*http.Client, *http.Transport) {
 	switch c := c.(type) {
 	case *awshttp.BuildableClient:
-		return &http.Client{Transport: c.GetTransport(), Timeout: c.GetTimeout(), CheckRedirect: stay}
+		return &http.Client{Timeout: c.GetTimeout(), CheckRedirect: stay}, c.GetTransport()
 	case *http.Client:
-		fresh := *c
 		transport := c.Transport
 		if transport == nil {
 			transport = http.DefaultTransport
 		}
 		if t, ok := transport.(*http.Transport); ok {
-			fresh.Transport = t.Clone()
-			return &fresh
+			fresh := *c
+			return &fresh, t.Clone()
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // stay follows no redirect.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// A hesitant transport sends all of a body but the last byte, and that a little
+// later. A store that judges a condition when a request begins, and obeys it when it
+// ends, has judged all that come at once by then: what would else show in one round
+// of twenty shows in each.
+type hesitant struct {
+	*http.Transport
+	clock clock.Clock
+}
+
+const (
+	hesitation = 30 * time.Millisecond
+	// What is sent waits in a buffer, which is to be full before the last byte.
+	smallBuffer = 64
+)
+
+func (h hesitant) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength <= 1 {
+		return h.Transport.RoundTrip(r)
+	}
+	later := r.WithContext(r.Context())
+	later.Body = &hesitantBody{r.Body, r.ContentLength - 1, r.Context(), h.clock}
+	later.GetBody = nil
+	return h.Transport.RoundTrip(later)
+}
+
+type hesitantBody struct {
+	io.ReadCloser
+	first int64 // bytes before the pause
+	ctx   context.Context
+	clock clock.Clock
+}
+
+func (b *hesitantBody) Read(p []byte) (int, error) {
+	if b.first == 0 {
+		if err := clock.Sleep(b.ctx, b.clock, hesitation); err != nil {
+			return 0, err
+		}
+		return b.ReadCloser.Read(p)
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.first)])
+	b.first -= int64(n)
+	return n, err
+}
 
 // Right implements cas.Verifiable.
 func (s *store) Right(r cas.Right) string {

@@ -1,0 +1,48 @@
+package main
+
+func init() { mutants = append(mutants, verifyMutants...) }
+
+// verifyMutants are the rules by which a store that does not keep its word is found.
+var verifyMutants = []mutant{
+	{
+		name: "ignored-condition-unnoticed", rule: "a store that ignores conditions is refused by the first acquisition",
+		file: "backends/cas/doubt.go", tests: []string{"./backends/cas"},
+		old: "	e.doubt.settle(errIgnored)\n", new: "	e.doubt.settle(nil)\n",
+	},
+	{
+		name: "question-costs-a-lease", rule: "a question without an answer costs no lease",
+		file: "backends/cas/doubt.go", tests: []string{"./backends/cas"},
+		old: "			return // the next acquisition asks again\n", new: "			e.doubt.settle(err)\n			return\n",
+	},
+	{
+		name: "deletion-makes-a-liar", rule: "a record that was deleted meanwhile proves nothing against a store",
+		file: "backends/cas/doubt.go", tests: []string{"./backends/cas"},
+		old: "	for range 2 {\n", new: "	for range 1 {\n",
+	},
+	{
+		name: "question-for-each-acquisition", rule: "the question is asked once",
+		file: "backends/cas/doubt.go", tests: []string{"./backends/cas"},
+		old: "errors.Is(err, ErrConflict) || errors.Is(err, backends.ErrUnsupported):\n			e.doubt.settle(nil)\n", new: "errors.Is(err, ErrConflict) || errors.Is(err, backends.ErrUnsupported):\n",
+	},
+	{
+		name: "race-of-one-winner-too-many", rule: "two winners of one version are one too many",
+		file: "internal/probe/checks.go", tests: []string{"./backends/cas"},
+		old: "	case len(won) > 1:\n		return false, fmt", new: "	case len(won) > Writers:\n		return false, fmt",
+		alsoOld: "	case len(won) == 1 && !now.is(records[won[0]]):\n		return false,", also: "	case len(won) > Writers:\n		return false,",
+	},
+	{
+		name: "too-few-rounds", rule: "a race has as many rounds as find one failure in five",
+		file: "internal/probe/race.go", tests: []string{"./internal/probe", "./backends/cas"},
+		old: "func Rounds() int { return rounds(share, confidence) }", new: "func Rounds() int { return rounds(share, confidence) / 4 }",
+	},
+	{
+		name: "frozen-dates-allowed", rule: "dates that do not move are not used",
+		file: "internal/probe/dates.go", tests: []string{"./backends/cas"},
+		old: "	case !second.Modified.After(first.Modified):\n", new: "	case second.Modified.Before(first.Modified):\n",
+	},
+	{
+		name: "dates-allowed-unverified", rule: "what Verify finds about dates is obeyed",
+		file: "backends/cas/verify.go", tests: []string{"./backends/cas"},
+		old: "e.trusted.Store(report.Dates)", new: "e.trusted.Store(true)",
+	},
+}
