@@ -26,6 +26,24 @@ type hooked struct {
 	acquires atomic.Int32
 	renewals atomic.Int32
 	releases atomic.Int32
+	instant  atomic.Pointer[instant]
+}
+
+// An instant counts the renewals in it. In a bubble, code that spins stops the time.
+type instant struct {
+	at    time.Time
+	calls atomic.Int32
+}
+
+func (h *hooked) countInstant() {
+	i := h.instant.Load()
+	if now := time.Now(); i == nil || !now.Equal(i.at) {
+		i = &instant{at: now}
+		h.instant.Store(i)
+	}
+	if i.calls.Add(1) > 10_000 {
+		panic("renewals without a pause")
+	}
 }
 
 // A hook is a call that a test may replace while it is made elsewhere.
@@ -44,6 +62,7 @@ func (h *hooked) Acquire(ctx context.Context, name string, c backends.Claim) (ba
 
 func (h *hooked) Renew(ctx context.Context, g backends.Grant) (backends.Grant, error) {
 	h.renewals.Add(1)
+	h.countInstant()
 	if f := h.renew.f.Load(); f != nil {
 		return (*f)(ctx, g)
 	}

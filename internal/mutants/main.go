@@ -326,7 +326,7 @@ func (m mutant) overlay(dir string) (string, error) {
 // undecided: the tests were not run, or not to the end.
 var undecided = regexp.MustCompile(`\[(build|setup) failed\]|panic: test timed out`)
 
-var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)|^(panic: test timed out|panic: deadlock)`)
+var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)|^(panic: .*)`)
 
 func firstFailure(out []byte) string {
 	match := failure.FindSubmatch(out)
