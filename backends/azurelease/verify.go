@@ -2,11 +2,13 @@ package azurelease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/internal/probe"
@@ -38,7 +40,11 @@ func (b *Backend) title() string {
 	return fmt.Sprintf("container %s%s, prefix %q", u.Host, u.Path, b.prefix)
 }
 
-func right(r probe.Right) string {
+func right(r probe.Right, denial error) string {
+	var e *azureError
+	if !errors.As(denial, &e) || denials[bloberror.Code(e.code)] != "" { // it says itself what is wrong
+		return ""
+	}
 	if r == probe.Read || r == probe.Find {
 		return "Microsoft.Storage/storageAccounts/blobServices/containers/blobs/read (in a SAS: r)"
 	}

@@ -21,7 +21,9 @@ type Verifiable interface {
 	// itself.
 	Fresh() (store Store, closeAll func())
 	// Right names a right in the words of the store, and for which of its objects.
-	Right(r Right) string
+	// It returns "" if the denial, an error of this Store's, has another reason,
+	// such as credentials that are not valid.
+	Right(r Right, denial error) string
 	// Inspect makes the checks that only this store needs, on an object that may
 	// be changed and is now in this version. An error says that one could not be
 	// made.

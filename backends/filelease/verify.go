@@ -19,7 +19,7 @@ func (s *store) Describe() string { return "directory " + s.path }
 func (s *store) Fresh() (cas.Store, func()) { return newStore(s.path, clock.Of(s)), func() {} }
 
 // Right implements cas.Verifiable.
-func (s *store) Right(r cas.Right) string {
+func (s *store) Right(r cas.Right, _ error) string {
 	if r == cas.RightToRead {
 		return "to search " + s.path + " and to read the files in it"
 	}

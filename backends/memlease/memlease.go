@@ -83,7 +83,7 @@ func (s *failing) Describe() string { return "memory" }
 func (s *failing) Fresh() (cas.Store, func()) { return s, func() {} }
 
 // Right implements cas.Verifiable.
-func (s *failing) Right(r cas.Right) string { return r.String() }
+func (s *failing) Right(r cas.Right, _ error) string { return r.String() }
 
 // Inspect implements cas.Verifiable.
 func (s *failing) Inspect(context.Context, string, string) ([]backends.Check, error) {

@@ -111,7 +111,11 @@ func (b *hesitantBody) Read(p []byte) (int, error) {
 }
 
 // Right implements cas.Verifiable.
-func (s *store) Right(r cas.Right) string {
+func (s *store) Right(r cas.Right, denial error) string {
+	var e *s3Error
+	if !errors.As(denial, &e) || meanings[e.code] != nil { // it says itself what is wrong
+		return ""
+	}
 	bucket, objects := "arn:aws:s3:::"+s.bucket, "/"
 	if strings.HasPrefix(s.bucket, "arn:") { // of an access point
 		bucket, objects = s.bucket, "/object/"

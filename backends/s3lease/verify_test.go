@@ -18,6 +18,7 @@ import (
 
 	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/backends/s3lease"
+	"github.com/bloblease/bloblease/internal/fakestore"
 	"github.com/bloblease/bloblease/internal/fakestore/s3"
 	"github.com/bloblease/bloblease/internal/fakestore/s3checks"
 )
@@ -173,6 +174,15 @@ func TestVerifyNamesTheMissingRight(t *testing.T) {
 			})
 		})
 	}
+	t.Run("ACredentialIsNone", func(t *testing.T) {
+		inModel(t, nil, func(t *testing.T, m *model) {
+			m.layer.Inject(fakestore.Always(s3.Denied("SignatureDoesNotMatch")))
+			_, err := m.client(t).Verify(t.Context())
+			require.ErrorIs(t, err, backends.ErrDenied)
+			require.ErrorContains(t, err, "the secret key is not the access key's")
+			require.NotContains(t, err.Error(), "the right that is missing")
+		})
+	})
 	t.Run("DeleteObjectIsNot", func(t *testing.T) {
 		inModel(t, &s3.Options{Without: []string{"s3:DeleteObject"}}, func(t *testing.T, m *model) {
 			report, err := m.client(t).Verify(t.Context())

@@ -35,9 +35,9 @@ func TestVerifyPassesVersitygw(t *testing.T) {
 	for _, s := range versitygws(t) {
 		t.Run(s.name, func(t *testing.T) {
 			s.need(t, createGate, replaceGate)
-			bucket, runs := s.bucket(t), times(2, 50)
-			for run := range runs {
-				report, err := s.backend(t, bucket).Verify(t.Context())
+			runs := times(2, 50)
+			for run := range runs { // each creates its object
+				report, err := s.backend(t, s.bucket(t)).Verify(t.Context())
 				require.NoError(t, err, "run %d\n%v", run, report)
 				require.True(t, report.Dates, report)
 				for _, c := range report.Checks {

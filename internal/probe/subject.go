@@ -3,7 +3,6 @@ package probe
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -48,8 +47,9 @@ type Subject struct {
 	// the difference of two of them may be off, and Granularity their step.
 	Dated              bool
 	Granularity, Slack time.Duration
-	// Right names a right in the words of the store. Nil: there are none.
-	Right func(Right) string
+	// Right names a right in the words of the store, "" if the denial has another
+	// reason. Nil: the store has no words for it.
+	Right func(r Right, denial error) string
 	// Extra makes the checks of this store only, on an object that is now in
 	// this version. They are added to the report even if there is an error.
 	Extra func(ctx context.Context, name, version string) ([]backends.Check, error)
@@ -84,20 +84,21 @@ func (s *Subject) lacking(denial error, rights ...Right) error {
 	for _, right := range rights {
 		name := "to " + right.String()
 		if s.Right != nil {
-			name = s.Right(right)
+			name = s.Right(right, denial)
+		}
+		if name == "" {
+			return &missing{"", denial}
 		}
 		names = append(names, name)
 	}
-	return &missing{strings.Join(names, ", "), denial}
+	return &missing{"; the right that is missing: " + strings.Join(names, ", "), denial}
 }
 
 // A missing right is an error.
 type missing struct {
-	right string
+	right string // as it ends the error's text
 	err   error
 }
 
-func (m *missing) Error() string {
-	return fmt.Sprintf("%v; the right that is missing: %s", m.err, m.right)
-}
+func (m *missing) Error() string { return m.err.Error() + m.right }
 func (m *missing) Unwrap() error { return m.err }
