@@ -67,8 +67,13 @@ func unanswered(err error) error {
 	if errors.As(err, &op) && op.Err != nil {
 		err = op.Err
 	}
-	if text := err.Error(); strings.HasPrefix(text, "get identity: ") || strings.HasPrefix(text, "sign request: ") {
-		return redact.Error(err, backends.ErrDenied)
+	if strings.HasPrefix(err.Error(), "get identity: ") || strings.HasPrefix(err.Error(), "sign request: ") {
+		for _, prefix := range []string{"get identity: ", "get credentials: "} { // what they wrap says more
+			if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), prefix) {
+				err = inner
+			}
+		}
+		return fmt.Errorf("nothing to sign with: %w", redact.Error(err, backends.ErrDenied))
 	}
 	return redact.Error(err)
 }

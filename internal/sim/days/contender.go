@@ -20,6 +20,7 @@ import (
 // A life is one process.
 type life struct {
 	label   int
+	name    string
 	machine *sim.Machine
 	cancel  context.CancelFunc
 	ended   chan struct{}
@@ -50,10 +51,11 @@ type carrier = clock.Carrier
 
 // contend lives the lives of one contender, one after the other.
 func (w *World) contend(t *testing.T, label int, stop <-chan struct{}) {
-	rate := 1 + .01*(2*float64(w.UpTo(1000))/999-1)
+	whose := fmt.Sprint("contender ", label)
+	rate := 1 + .01*(2*float64(w.upTo(whose, 1000))/999-1)
 	var past []*life
-	for {
-		p := w.boot(t, label, rate)
+	for n := 0; ; n++ {
+		p := w.boot(t, label, n, rate)
 		if w.torment(p, stop) {
 			past = append(past, p)
 		} else {
@@ -68,14 +70,16 @@ func (w *World) contend(t *testing.T, label int, stop <-chan struct{}) {
 				<-p.ended
 			}
 			return
-		case <-time.After(w.UpTo(longestRestart)):
+		case <-time.After(w.upTo(whose, longestRestart)):
 		}
 	}
 }
 
-func (w *World) boot(t *testing.T, label int, rate float64) *life {
-	p := &life{label: label, machine: sim.NewMachine(rate, w.UpTo(2*time.Hour)-time.Hour), ended: make(chan struct{})}
-	b, err := w.Open(p.machine, wire{p, w.Layer})
+func (w *World) boot(t *testing.T, label, n int, rate float64) *life {
+	p := &life{label: label, name: fmt.Sprintf("%d.%d", label, n), ended: make(chan struct{})}
+	p.machine = sim.NewMachine(rate, w.upTo(p.name, 2*time.Hour)-time.Hour)
+	w.tell("%s boots", p.name)
+	b, err := w.Open(p.machine, wire{p, w.layer})
 	require.NoError(t, err)
 	m, err := mutex.New(timed{b, clock.Carry(p.machine)}, "job", &mutex.Options{TTL: w.TTL, Poll: w.Poll, Holder: fmt.Sprint(label)})
 	require.NoError(t, err)
@@ -123,18 +127,19 @@ func (w *World) lockByHand(ctx context.Context, p *life, m *mutex.Mutex) error {
 // torment does harm to p until it is to be restarted. It reports whether p was
 // killed.
 func (w *World) torment(p *life, stop <-chan struct{}) (killed bool) {
+	whose := "torment " + p.name
 	for {
 		select {
 		case <-stop:
 			return false
 		case <-p.ended:
 			return false
-		case <-time.After(w.about(10 * time.Minute)):
+		case <-time.After(w.about(whose, 10*time.Minute)):
 		}
 		if w.calm() {
 			continue
 		}
-		switch w.UpTo(6) {
+		switch w.upTo(whose, 6) {
 		case 0:
 			w.Count("crashes")
 			p.kill()
@@ -145,20 +150,22 @@ func (w *World) torment(p *life, stop <-chan struct{}) (killed bool) {
 			return false
 		case 2:
 			w.Count("jumps")
-			p.machine.Jump(w.UpTo(2*time.Hour) - time.Hour)
+			p.machine.Jump(w.upTo(whose, 2*time.Hour) - time.Hour)
 		case 3:
 			w.Count("suspends")
-			w.halt(p, p.machine.Suspend)
+			w.halt(p, whose, p.machine.Suspend)
 		default:
 			w.Count("stops")
-			w.halt(p, p.machine.Stop)
+			w.halt(p, whose, p.machine.Stop)
 		}
 	}
 }
 
-func (w *World) halt(p *life, how func()) {
+func (w *World) halt(p *life, whose string, how func()) {
+	w.tell("%s is halted", p.name)
 	how()
-	time.Sleep(w.about(w.TTL))
+	time.Sleep(w.about(whose, w.TTL))
+	w.tell("%s goes on", p.name)
 	p.machine.Resume()
 }
 
@@ -181,9 +188,10 @@ func (w *World) lead(ctx context.Context, p *life, l *mutex.Lease) error {
 	}
 	b := w.begin(p, l)
 	defer w.end(b)
-	if clock.Sleep(ctx, p.machine, w.about(15*time.Minute)) != nil {
-		if w.chance(.3) { // drain, for longer than a TTL perhaps
-			_ = clock.Sleep(context.Background(), p.machine, w.UpTo(3*w.TTL))
+	whose := "task " + p.name
+	if clock.Sleep(ctx, p.machine, w.about(whose, 15*time.Minute)) != nil {
+		if w.chance(whose, .3) { // drain, for longer than a TTL perhaps
+			_ = clock.Sleep(context.Background(), p.machine, w.upTo(whose, 3*w.TTL))
 		}
 		return context.Cause(ctx)
 	}
@@ -193,6 +201,7 @@ func (w *World) lead(ctx context.Context, p *life, l *mutex.Lease) error {
 func (w *World) end(b *belief) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.record("%s leads no more", b.name)
 	if errors.Is(b.lease.Err(), mutex.ErrLost) {
 		w.report.Counts["lost"]++
 	}

@@ -2,6 +2,7 @@ package days
 
 import (
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -24,8 +25,9 @@ type Day struct {
 	// Grace is for how long a lease that has run out may be refused to others.
 	Grace time.Duration
 
-	// Layer carries the requests to the store.
-	Layer *fakestore.Layer
+	// Store is the model, and Kind names its requests.
+	Store http.Handler
+	Kind  func(*http.Request) string
 	// Open returns the backend of one process: rt carries its requests, and if it
 	// looks at clocks these are the machine's.
 	Open func(m *sim.Machine, rt http.RoundTripper) (backends.Backend, error)
@@ -45,6 +47,11 @@ type Day struct {
 type Report struct {
 	Counts     map[string]int
 	Violations []string
+	// Tape is the last that happened, up to the first violation if there was one.
+	// The same seed makes the same tape, as far as no two goroutines of different
+	// actors do something at the very same nanosecond; tokens and nonces are
+	// others, and nothing depends on them.
+	Tape []string
 }
 
 // Add adds the counts of o.
@@ -70,8 +77,11 @@ func (r Report) String() string {
 type World struct {
 	Day
 
+	layer *fakestore.Layer
+
 	mu      sync.Mutex
-	rng     *rand.Rand
+	dice    map[string]*rand.Rand
+	tape    []string // the last that happened
 	skies   weather
 	quiet   bool // no more chaos
 	highest backends.Token
@@ -84,8 +94,11 @@ type World struct {
 // Run lets a day go by. It has to be called in a bubble.
 func (d Day) Run(t *testing.T) Report {
 	t.Helper()
-	w := &World{Day: d, rng: rand.New(rand.NewPCG(d.Seed, 0)), terms: map[*belief]struct{}{}, report: Report{Counts: map[string]int{}}}
-	w.Layer.Inject(w.fate)
+	w := &World{Day: d, dice: map[string]*rand.Rand{}, terms: map[*belief]struct{}{}, report: Report{Counts: map[string]int{}}}
+	w.layer = fakestore.New(d.Store, &fakestore.Options{
+		Kind: d.Kind, Faults: w.fate, Trace: func(e fakestore.Event) { w.tell("%v", e) },
+	})
+	defer w.layer.Close()
 	stop := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() { w.blow(stop) })
@@ -96,16 +109,20 @@ func (d Day) Run(t *testing.T) Report {
 	time.Sleep(w.Length)
 	w.mu.Lock()
 	w.quiet, w.skies = true, weather{}
+	w.record("the faults end")
 	w.mu.Unlock()
 	began := time.Now()
 	time.Sleep(w.patience())
 	w.checkLed(began)
 	close(stop)
 	all.Wait()
-	w.Layer.Wait()
+	w.layer.Wait()
 	time.Sleep(w.TTL) // the last look at a void
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.report.Tape == nil {
+		w.report.Tape = w.tape
+	}
 	return w.report
 }
 
@@ -121,25 +138,55 @@ func (w *World) Count(what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.report.Counts[what]++
+	w.record("%s", what)
 }
 
-// UpTo draws a duration below d.
-func (w *World) UpTo(d time.Duration) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Duration(w.rng.Int64N(int64(d)))
+// Every actor has dice of its own for each purpose, so that one's throws do not change
+// another's: a seed gives one day, however goroutines are scheduled that run at the same
+// moment.
+func (w *World) rng(whose string) *rand.Rand {
+	d := w.dice[whose]
+	if d == nil {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(whose))
+		d = rand.New(rand.NewPCG(w.Seed, h.Sum64()))
+		w.dice[whose] = d
+	}
+	return d
 }
 
-func (w *World) chance(p float64) bool {
+func (w *World) upTo(whose string, d time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.rng.Float64() < p
+	return time.Duration(w.rng(whose).Int64N(int64(d)))
 }
 
-func (w *World) about(mean time.Duration) time.Duration {
+func (w *World) chance(whose string, p float64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Duration(w.rng.ExpFloat64() * float64(mean))
+	return w.rng(whose).Float64() < p
+}
+
+func (w *World) about(whose string, mean time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Duration(w.rng(whose).ExpFloat64() * float64(mean))
+}
+
+const tapeLength = 600
+
+func (w *World) tell(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.record(format, args...)
+}
+
+// record is tell under the lock.
+func (w *World) record(format string, args ...any) {
+	if len(w.tape) == 2*tapeLength {
+		w.tape = slices.Delete(w.tape, 0, tapeLength)
+	}
+	w.tape = append(w.tape, time.Now().Format("15:04:05.000000 ")+fmt.Sprintf(format, args...))
 }
 
 func (w *World) calm() bool {
@@ -151,12 +198,17 @@ func (w *World) calm() bool {
 // violated is called under the lock.
 func (w *World) violated(what string, args ...any) {
 	w.report.Violations = append(w.report.Violations, fmt.Sprintf(what, args...))
+	w.record(what, args...)
+	if w.report.Tape == nil {
+		w.report.Tape = slices.Clone(w.tape)
+	}
 }
 
 // operate meddles from time to time.
 func (w *World) operate(stop <-chan struct{}) {
-	for len(w.Acts) > 0 && w.pause(stop, 20*time.Minute) {
-		w.Acts[w.UpTo(time.Duration(len(w.Acts)))](w)
+	const whose = "operator"
+	for len(w.Acts) > 0 && w.pause(whose, stop, 20*time.Minute) {
+		w.Acts[w.upTo(whose, time.Duration(len(w.Acts)))](w)
 	}
 }
 
@@ -182,11 +234,11 @@ func (w *World) Void() {
 }
 
 // pause waits for about that long. It reports whether the chaos goes on.
-func (w *World) pause(stop <-chan struct{}, mean time.Duration) bool {
+func (w *World) pause(whose string, stop <-chan struct{}, mean time.Duration) bool {
 	select {
 	case <-stop:
 		return false
-	case <-time.After(w.about(mean)):
+	case <-time.After(w.about(whose, mean)):
 		return !w.calm()
 	}
 }
@@ -203,6 +255,7 @@ func (w *World) begin(p *life, l *mutex.Lease) *belief {
 	defer w.mu.Unlock()
 	w.report.Counts["terms"]++
 	b := &belief{p, l}
+	w.record("%s leads, with token %d", p.name, l.Token())
 	if l.Err() == nil && !time.Now().Before(w.void) {
 		if l.Token() <= w.highest {
 			w.violated("contender %d has token %d after %d", p.label, l.Token(), w.highest)

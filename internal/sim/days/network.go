@@ -3,6 +3,7 @@ package days
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -32,31 +33,32 @@ func (w *World) fate(r *http.Request) fakestore.Fault {
 	defer w.mu.Unlock()
 	w.report.Counts["requests"]++
 	s, reads := w.skies, r.Method == http.MethodGet
-	chance := func(p float64) bool { return p > 0 && w.rng.Float64() < p }
-	f := w.answer(r, s, chance)
+	rng := w.rng("wire " + r.Header.Get(sender))
+	chance := func(p float64) bool { return p > 0 && rng.Float64() < p }
+	f := w.answer(r, s, rng, chance)
 	if s.down || chance(s.lost) {
 		f = fakestore.LostBefore()
 		f.Hang = chance(.5)
 	}
-	f.Before = w.delay(chance(s.slow))
+	f.Before = delay(rng, chance(s.slow))
 	if chance(s.slow) {
-		f.After = w.delay(true)
+		f.After = delay(rng, true)
 	}
 	if chance(s.veryLate) {
-		f.After += time.Duration(w.rng.Int64N(int64(2 * w.TTL)))
+		f.After += time.Duration(rng.Int64N(int64(2 * w.TTL)))
 	}
 	if chance(s.twice) {
-		f.Again = []time.Duration{4 * w.delay(true)}
+		f.Again = []time.Duration{4 * delay(rng, true)}
 	}
 	f.Stale = reads && chance(s.stale)
 	return f
 }
 
 // answer is what is said to a request that arrives.
-func (w *World) answer(r *http.Request, s weather, chance func(float64) bool) (f fakestore.Fault) {
+func (w *World) answer(r *http.Request, s weather, rng *rand.Rand, chance func(float64) bool) (f fakestore.Fault) {
 	switch {
 	case chance(s.busy):
-		f = w.Busy(time.Duration(w.rng.Int64N(int64(longestThrottle))))
+		f = w.Busy(time.Duration(rng.Int64N(int64(longestThrottle))))
 		f.Dropped = chance(.7)
 	case chance(s.broken):
 		f = w.Broken()
@@ -71,10 +73,10 @@ func (w *World) answer(r *http.Request, s weather, chance func(float64) bool) (f
 }
 
 // delay is up to 100 ms, or with a heavy tail up to a minute and a half.
-func (w *World) delay(slow bool) time.Duration {
-	d := time.Millisecond + time.Duration(w.rng.Int64N(int64(99*time.Millisecond)))
+func delay(rng *rand.Rand, slow bool) time.Duration {
+	d := time.Millisecond + time.Duration(rng.Int64N(int64(99*time.Millisecond)))
 	if slow {
-		x := w.rng.Float64()
+		x := rng.Float64()
 		d += time.Duration(x * x * x * x * float64(90*time.Second))
 	}
 	return d
@@ -82,12 +84,13 @@ func (w *World) delay(slow bool) time.Duration {
 
 // blow changes the weather from time to time.
 func (w *World) blow(stop <-chan struct{}) {
-	for w.pause(stop, 4*time.Minute) {
+	const whose = "weather"
+	for w.pause(whose, stop, 4*time.Minute) {
 		s := drizzle
-		if w.chance(.3) {
+		if w.chance(whose, .3) {
 			s = storm
 		}
-		s.down = w.chance(.2)
+		s.down = w.chance(whose, .2)
 		w.mu.Lock()
 		w.skies = s
 		w.mu.Unlock()
@@ -101,6 +104,9 @@ type wire struct {
 	layer *fakestore.Layer
 }
 
+// sender is the header that tells the network who sends. No store knows it.
+const sender = "X-Days-Sender"
+
 var errDown = errors.New("no route to host")
 
 func (c wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -108,6 +114,8 @@ func (c wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.isDead() {
 		return nil, errDown
 	}
+	r = r.Clone(r.Context())
+	r.Header.Set(sender, c.name)
 	resp, err := c.layer.RoundTrip(r)
 	c.gate()
 	return resp, err
