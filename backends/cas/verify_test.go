@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -291,10 +292,10 @@ func TestVerifyTellsOfDatesThatCannotBeReliedOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := straight()
-				n := 0
+				var loads atomic.Int64
 				b.load = func(ctx context.Context, name string) (cas.Object, error) {
 					o, err := b.Store.Load(ctx, name)
-					if n++; o.Now.Nanosecond()%2 == n%2 {
+					if n := loads.Add(1); o.Now.Nanosecond()%2 == int(n%2) {
 						o.Now = o.Now.Add(time.Nanosecond)
 					}
 					date(&o)
