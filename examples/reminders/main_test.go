@@ -57,7 +57,9 @@ func TestTheStory(t *testing.T) {
 func TestNonsenseIsRefused(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), []string{"-customers", "9"}), "too few")
 	require.ErrorContains(t, run(t.Context(), []string{"surplus"}), `argument "surplus" is not expected`)
-	require.ErrorContains(t, run(t.Context(), []string{"-store", filepath.Join(t.TempDir(), "nowhere"), "-db", filepath.Join(t.TempDir(), "no", "db")}), "open the database")
+	require.ErrorContains(t, run(t.Context(), []string{"-store", filepath.Join(t.TempDir(), "nowhere")}), "no such container")
+	require.ErrorContains(t, run(t.Context(), []string{"-store", "gs://x"}), "no http or https URL")
+	require.ErrorContains(t, run(t.Context(), []string{"-store", t.TempDir(), "-db", filepath.Join(t.TempDir(), "no", "db")}), "open the database")
 }
 
 // Nobody knows when processes die or hang. Whenever it is, each customer gets one

@@ -21,6 +21,9 @@ func tell(ctx context.Context, s settings, out io.Writer) error {
 		return err
 	}
 	defer remove()
+	if _, err := openStore(s.Store); err != nil {
+		return err // once, and not from each worker
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience*s.TTL)
 	defer cancel() // ends the workers, in whatever state
 	b, err := openBooks(ctx, s.DB, s.Night)
