@@ -32,6 +32,7 @@ func (c *crew) tell(format string, args ...any) {
 type member struct {
 	name  string
 	cmd   *exec.Cmd
+	stdin io.Closer   // what it waits for where it hangs
 	said  chan string // each line, for await
 	ended chan error  // its end, once
 }
@@ -49,10 +50,16 @@ func (c *crew) hire(ctx context.Context, name string, hangAt int) (*member, erro
 	if err != nil {
 		return nil, err
 	}
-	m := &member{name, exec.CommandContext(ctx, program, s.args()...), make(chan string, 10*s.Customers+100), make(chan error, 1)}
+	m := &member{
+		name: name, cmd: exec.CommandContext(ctx, program, s.args()...),
+		said: make(chan string, 10*s.Customers+100), ended: make(chan error, 1),
+	}
 	m.cmd.Stderr = os.Stderr
 	out, err := m.cmd.StdoutPipe()
 	if err != nil {
+		return nil, err
+	}
+	if m.stdin, err = m.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
 	if err := m.cmd.Start(); err != nil {

@@ -7,8 +7,6 @@ import (
 	"os"
 )
 
-func hang() {}
-
 func pause(*os.Process) error { return errors.ErrUnsupported }
 
 func wake(*os.Process) error { return errors.ErrUnsupported }

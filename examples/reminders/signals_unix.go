@@ -7,9 +7,7 @@ import (
 	"syscall"
 )
 
-// hang stops this process until somebody wakes it.
-func hang() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
-
+// pause stops a process in the middle of whatever it is doing, and wake lets it go on.
 func pause(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 
 func wake(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

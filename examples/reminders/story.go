@@ -97,12 +97,15 @@ func (c *crew) firstStart(ctx context.Context) (refused string, err error) {
 	if _, err := a.await(ctx, "hangs"); err != nil {
 		return "", err
 	}
-	c.tell("  A does not move, and its lease is not renewed")
+	if err := pause(a.cmd.Process); err != nil {
+		return "", err
+	}
+	c.tell("  A is stopped (SIGSTOP), and its lease is not renewed")
 	if _, err := b.await(ctx, fmt.Sprintf("customer %d: sent", middle+2)); err != nil {
 		return "", err
 	}
 	c.tell("  A is woken, and goes on with the reminder that it was about to send")
-	if err := wake(a.cmd.Process); err != nil {
+	if err := errors.Join(wake(a.cmd.Process), a.stdin.Close()); err != nil {
 		return "", err
 	}
 	if refused, err = a.await(ctx, "REFUSED"); err != nil {
