@@ -9,10 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 	"github.com/stretchr/testify/assert"
@@ -105,6 +108,53 @@ func TestAServerServesUntilItIsClosed(t *testing.T) {
 	assert.False(t, listens(t, s.URL()))
 	assert.Zero(t, s.Pid())
 	require.NoError(t, s.Close(), "twice")
+	require.ErrorContains(t, s.Restart(t.Context()), "was closed")
+	assert.Zero(t, s.Pid())
+}
+
+// For the race detector.
+func TestAServerMayBeAskedForItsURLWhileItRestarts(t *testing.T) {
+	s := start(t, nil)
+	require.NoError(t, s.Stop(t.Context()))
+	var asked sync.WaitGroup
+	asked.Go(func() {
+		for range 100 {
+			assert.Contains(t, s.URL(), azurite.Account)
+			assert.Contains(t, s.ConnectionString(), azurite.Account)
+			_, err := s.Client("locks", nil)
+			assert.NoError(t, err)
+		}
+	})
+	require.NoError(t, s.Restart(t.Context()))
+	asked.Wait()
+}
+
+func TestABadContainerNameIsRefusedInOneLine(t *testing.T) {
+	s := shared(t)
+	for _, name := range []string{"Bad_Name", "ab", "a--b", "-ab", "a/b/c", strings.Repeat("a", 64)} {
+		_, err := s.Container(t.Context(), name, nil)
+		require.ErrorContains(t, err, "3 to 63 lower-case letters", name)
+		assert.NotContains(t, err.Error(), "\n")
+		_, err = s.Client(name, nil)
+		require.Error(t, err, name)
+	}
+}
+
+func TestWhatTheServerRefusesIsOneLine(t *testing.T) {
+	s := shared(t)
+	o := &container.ClientOptions{}
+	o.PerRetryPolicies = []policy.Policy{unsigned{}}
+	_, err := s.Container(t.Context(), "locks", o)
+	require.ErrorContains(t, err, "it answers 403 ")
+	assert.NotContains(t, err.Error(), "\n")
+	assert.True(t, bloberror.HasCode(err, bloberror.AuthorizationFailure, bloberror.AuthenticationFailed))
+}
+
+type unsigned struct{}
+
+func (unsigned) Do(r *policy.Request) (*http.Response, error) {
+	r.Raw().Header.Set("Authorization", "SharedKey "+azurite.Account+":AAAA")
+	return r.Next()
 }
 
 func TestTheConnectionStringWorks(t *testing.T) {
@@ -191,9 +241,11 @@ func TestAServerThatRunsIsUsedIfItIsNamed(t *testing.T) {
 	require.NoError(t, running.Close())
 	_, err = azurite.Start(t.Context(), nil)
 	assert.ErrorContains(t, err, "does not answer")
-	t.Setenv(azurite.Variable, "yes")
-	_, err = azurite.Start(t.Context(), nil)
-	assert.ErrorContains(t, err, "is not the URL of an account")
+	for _, bad := range []string{"yes", "http://127.0.0.1:1", "http://127.0.0.1:1/another", "http://127.0.0.1:1/" + azurite.Account + "/locks", "ftp://127.0.0.1/" + azurite.Account} {
+		t.Setenv(azurite.Variable, bad)
+		_, err = azurite.Start(t.Context(), nil)
+		assert.ErrorContains(t, err, "is not the URL of an account", bad)
+	}
 }
 
 func TestStartingEndsWithItsContext(t *testing.T) {
@@ -226,7 +278,8 @@ func TestAMissingPackageIsAnErrorThatTellsTheCommand(t *testing.T) {
 	t.Chdir(dir + "/deep/down")
 	_, err := azurite.Start(t.Context(), nil)
 	require.ErrorIs(t, err, azurite.ErrNotInstalled)
-	assert.ErrorContains(t, err, "npm install --prefix "+dir+" azurite@3.35.0")
+	assert.ErrorContains(t, err, "`npm install --prefix "+dir+" azurite@3.35.0`")
+	assert.NotContains(t, err.Error(), "\n")
 }
 
 func TestAMissingNodeIsAnErrorThatSaysSo(t *testing.T) {

@@ -36,7 +36,8 @@
 //
 // If the environment variable BLOBLEASE_AZURITE holds the URL of an account,
 // such as http://127.0.0.1:10000/devstoreaccount1, nothing is started and that
-// one is used. If it holds the word skip, Test skips the test.
+// one is used, unless Options ask for a server of one's own, or for one with a directory.
+// If it holds the word skip, Test skips the test.
 //
 // # What it is not
 //

@@ -33,7 +33,7 @@ func locate() (node, main string, err error) {
 		main = onPath()
 	}
 	if main == "" {
-		return "", "", fmt.Errorf("%w: there is no node_modules/azurite in %s or above it, and no azurite-blob on PATH: run\n\t%s",
+		return "", "", fmt.Errorf("%w: there is no node_modules/azurite in %s or above it, and no azurite-blob on PATH: run `%s`",
 			ErrNotInstalled, dir, installCommand(dir))
 	}
 	return node, main, nil

@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
@@ -33,7 +35,8 @@ var ErrForeign = errors.New("azurite: this one was not started here, but named b
 // Options of Start. Nil means the defaults.
 type Options struct {
 	// Dir is where blobs are kept, so that they survive Stop and Restart. By
-	// default they are kept in memory.
+	// default they are kept in memory. A server with a Dir is always started,
+	// whatever the environment names.
 	Dir string
 	// Private starts a server even if the environment names one.
 	Private bool
@@ -41,13 +44,14 @@ type Options struct {
 
 // A Server is a running Azurite. Its methods may be called concurrently.
 type Server struct {
-	address   string // URL of the account
 	dir       string
+	foreign   bool
 	transport *http.Transport
 
 	mu      sync.Mutex
+	address string   // URL of the account
 	process *process // nil if stopped
-	foreign bool
+	closed  bool
 }
 
 // Start starts Azurite and waits until it answers, or finds the one that the
@@ -71,7 +75,7 @@ func Start(ctx context.Context, o *Options) (*Server, error) {
 // probe finds out whether a named server is there.
 func (s *Server) probe(ctx context.Context) error {
 	u, err := url.Parse(s.address)
-	if err != nil || u.Host == "" {
+	if err != nil || !isAccount(u) {
 		return fmt.Errorf("azurite: %s=%q is not the URL of an account, such as http://127.0.0.1:10000/%s", Variable, s.address, Account)
 	}
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", u.Host)
@@ -79,6 +83,14 @@ func (s *Server) probe(ctx context.Context) error {
 		return fmt.Errorf("azurite: %s=%s does not answer: %w", Variable, s.address, err)
 	}
 	return c.Close()
+}
+
+// isAccount reports whether u is the URL of an emulator's account, with the account in
+// its path or, as emulators allow, in its host.
+func isAccount(u *url.URL) bool {
+	inHost := strings.HasPrefix(u.Host, Account+".") && u.Path == ""
+	plain := u.User == nil && u.RawQuery == "" && u.Fragment == ""
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && plain && (inHost || u.Path == "/"+Account)
 }
 
 // start launches the process; the caller has locked mu or is alone.
@@ -92,11 +104,15 @@ func (s *Server) start(ctx context.Context, port string) error {
 }
 
 // URL is that of the account.
-func (s *Server) URL() string { return s.address }
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.address
+}
 
 // ConnectionString is what tools and SDKs take instead of URL, name, and key.
 func (s *Server) ConnectionString() string {
-	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", Account, Key, s.address)
+	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", Account, Key, s.URL())
 }
 
 // Container returns a client of the named container, and creates it if it does
@@ -112,13 +128,38 @@ func (s *Server) Container(ctx context.Context, name string, o *container.Client
 	}
 	_, err = c.Create(ctx, nil)
 	if err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
-		return nil, fmt.Errorf("azurite: create container %q: %w", name, err)
+		return nil, fmt.Errorf("azurite: create container %q: %w", name, oneLine(err))
 	}
 	return c, nil
 }
 
+// oneLine is err without the page that the SDK makes of an answer. It still is what it
+// was to errors.As.
+func oneLine(err error) error {
+	var answer *azcore.ResponseError
+	if !errors.As(err, &answer) {
+		return err
+	}
+	return &brief{fmt.Sprintf("it answers %d %s", answer.StatusCode, answer.ErrorCode), err}
+}
+
+type brief struct {
+	text string
+	err  error
+}
+
+func (e *brief) Error() string { return e.text }
+func (e *brief) Unwrap() error { return e.err }
+
+var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){2,62}$`)
+
+const maxContainerName = 63
+
 // Client is Container without a request: the container need not exist.
 func (s *Server) Client(name string, o *container.ClientOptions) (*container.Client, error) {
+	if !containerName.MatchString(name) || len(name) > maxContainerName {
+		return nil, fmt.Errorf("azurite: container %.80q: a name has 3 to 63 lower-case letters, digits and single hyphens between them", name)
+	}
 	options := container.ClientOptions{}
 	if o != nil {
 		options = *o
@@ -130,7 +171,7 @@ func (s *Server) Client(name string, o *container.ClientOptions) (*container.Cli
 	if err != nil {
 		return nil, err
 	}
-	return container.NewClientWithSharedKeyCredential(s.address+"/"+name, key, &options)
+	return container.NewClientWithSharedKeyCredential(s.URL()+"/"+name, key, &options)
 }
 
 // Pid is the process that serves, or 0 if it is stopped or was not started here.
@@ -163,12 +204,16 @@ func (s *Server) Stop(ctx context.Context) error {
 	return p.finish(ctx)
 }
 
-// Restart starts a stopped server again, under the same URL.
+// Restart starts a stopped server again, under the same URL. One that was closed stays
+// closed: that is an error.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.foreign {
 		return ErrForeign
+	}
+	if s.closed {
+		return errors.New("azurite: the server was closed")
 	}
 	if s.process != nil {
 		return nil
@@ -185,6 +230,7 @@ func (s *Server) Restart(ctx context.Context) error {
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.closed = true
 	s.transport.CloseIdleConnections()
 	if s.process == nil {
 		return nil
