@@ -3,13 +3,15 @@
 //
 //	go run ./examples/azurite
 //
-// It prints a command for a second terminal, which contends for the same lease.
+// It prints a command for a second terminal, which contends for the same lease. Ctrl-C
+// gives the lease up; the emulator stays for the other until a second Ctrl-C.
 package main
 
 import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,7 +23,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
 		log.Fatal(err)
@@ -42,12 +44,29 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, err := mutex.New(store, "first", nil)
+	m, err := mutex.New(store, "first", &mutex.Options{Logger: slog.Default()}) // it tells of an outage
 	if err != nil {
 		return err
 	}
-	fmt.Printf("in another terminal: %s=%s go run ./examples/azurite\n", azurite.Variable, server.URL())
-	return leader.Run(ctx, m, lead, nil)
+	ours := server.Pid() != 0
+	if ours {
+		fmt.Printf("in another terminal: %s=%s go run ./examples/azurite\n", azurite.Variable, server.URL())
+	}
+	fmt.Println("waiting to lead, as process", os.Getpid())
+	if err := campaign(ctx, m); err != nil || !ours {
+		return err
+	}
+	fmt.Println("Azurite stays for the others, until Ctrl-C")
+	return untilInterrupted(ctx, func(ctx context.Context) error {
+		<-ctx.Done()
+		return nil
+	})
+}
+
+func campaign(ctx context.Context, m *mutex.Mutex) error {
+	return untilInterrupted(ctx, func(ctx context.Context) error {
+		return leader.Run(ctx, m, lead, nil)
+	})
 }
 
 func lead(ctx context.Context, lease *mutex.Lease) error {
@@ -55,4 +74,11 @@ func lead(ctx context.Context, lease *mutex.Lease) error {
 	<-ctx.Done() // your work: it returns soon after ctx has ended
 	fmt.Println("leading no more:", context.Cause(ctx))
 	return nil
+}
+
+// untilInterrupted gives f a context that Ctrl-C ends.
+func untilInterrupted(ctx context.Context, f func(context.Context) error) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	return f(ctx)
 }

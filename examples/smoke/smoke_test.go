@@ -91,10 +91,20 @@ func TestExamples(t *testing.T) {
 		}
 		t.Parallel()
 		first := start(t, "", filepath.Join(bin, "azurite"))
-		first.says(t, "in another terminal: BLOBLEASE_AZURITE=http://127.0.0.1:")
+		other := first.says(t, "in another terminal: BLOBLEASE_AZURITE=http://127.0.0.1:")
+		first.says(t, "waiting to lead")
 		first.says(t, "leading, with token")
+		variable := regexp.MustCompile(`BLOBLEASE_AZURITE=\S+`).FindString(other)
+		second := start(t, variable, filepath.Join(bin, "azurite"))
+		second.says(t, "waiting to lead")
 		first.interrupt(t)
 		first.says(t, "leading no more: interrupt signal received")
+		first.says(t, "Azurite stays for the others")
+		second.says(t, "leading, with token")
+		second.interrupt(t)
+		second.says(t, "leading no more")
+		require.NoError(t, second.Wait())
+		first.interrupt(t)
 		require.NoError(t, first.Wait())
 	})
 	t.Run("Watch", func(t *testing.T) {
@@ -141,20 +151,21 @@ func start(t *testing.T, env, program string, args ...string) *process {
 	return p
 }
 
-// says waits for a line with this text.
-func (p *process) says(t *testing.T, text string) {
+// says waits for a line with this text, and returns it.
+func (p *process) says(t *testing.T, text string) string {
 	t.Helper()
 	var before []string
 	for patience := time.After(30 * time.Second); ; {
 		select {
 		case line, more := <-p.lines:
 			if strings.Contains(line, text) {
-				return
+				return line
 			}
 			require.True(t, more, "it ended without saying %q, but\n%s", text, strings.Join(before, "\n"))
 			before = append(before, line)
 		case <-patience:
 			require.Fail(t, "it does not say", "%q, but\n%s", text, strings.Join(before, "\n"))
+			return ""
 		}
 	}
 }
