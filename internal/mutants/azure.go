@@ -103,4 +103,116 @@ var azureMutants = []mutant{
 		file: "internal/redact/redact.go", tests: azureTests,
 		old: "	text = headers.", new: "	if true {\n		return text\n	}\n	text = headers.",
 	},
+	{
+		name: "azure-create-overwrites", rule: "a blob is created only if it is missing",
+		file: "backends/azurelease/blobs.go", tests: azureTests,
+		old: "	return h.upload(ctx, p, &blob.AccessConditions{\n		ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: ptr(azcore.ETagAny)},\n	})\n",
+		new: "	return h.upload(ctx, p, nil)\n",
+	},
+	{
+		name: "azure-break-of-any-version", rule: "a break is of the version that was seen",
+		file: "backends/azurelease/blobs.go", tests: azureTests,
+		old: "&lease.BlobBreakOptions{ModifiedAccessConditions: &lease.ModifiedAccessConditions{IfMatch: &etag}}", new: "&lease.BlobBreakOptions{}",
+		alsoOld: "	if now {\n		o.Break", also: "	_ = etag\n	if now {\n		o.Break",
+	},
+	{
+		name: "azure-granted-though-over", rule: "a lease is granted only while its Azure lease is in force",
+		file: "backends/azurelease/acquire.go", tests: azureTests,
+		old: "	if err != nil || !at.leased {\n", new: "	if err != nil {\n",
+	},
+	{
+		name: "azure-released-by-anybody", rule: "a blob that is free is released by this term only if the record is this term's",
+		file: "backends/azurelease/term.go", tests: azureTests,
+		old: "case ours && !s.leased:", new: "case !s.leased:",
+	},
+	{
+		name: "azure-strangers-lease-unsettled", rule: "what somebody else has leased is not settled for ever",
+		file: "backends/azurelease/settle.go", tests: azureTests,
+		old: ", s.leased && others:", new: ", s.leased && others && false:",
+	},
+	{
+		name: "azure-settling-drops-done", rule: "settling carries Done forward",
+		file: "backends/azurelease/title.go", tests: azureTests,
+		old: "	r.State, r.Nonce = record.Free, t.settled\n", new: "	r.State, r.Nonce, r.Done = record.Free, t.settled, \"\"\n",
+	},
+	{
+		name: "azure-done-drops-fields", rule: "Done is written with all fields that the record has",
+		file: "backends/azurelease/term.go", tests: azureTests,
+		old: "next.Extra, next.Done, next.Nonce = rec.Extra, g.Done,", new: "_, next.Extra, next.Done, next.Nonce = rec, nil, g.Done,",
+	},
+	{
+		name: "azure-done-after-the-lease", rule: "Done is written only while the lease is in force",
+		file: "backends/azurelease/term.go", tests: azureTests,
+		old: "!at.leased || at.etag == etag", new: "at.etag == etag",
+	},
+	{
+		name: "azure-done-under-anothers-lease", rule: "Done is not tried again where the lease, not the record, refuses it",
+		file: "backends/azurelease/term.go", tests: azureTests,
+		old: "!at.leased || at.etag == etag", new: "!at.leased",
+	},
+	{
+		name: "azure-own-nonce-unknown", rule: "an own record is recognised by its nonce",
+		file: "backends/azurelease/acquire.go", tests: azureTests,
+		old: "case found.record().Nonce == p.rec.Nonce:", new: "case false:",
+	},
+	{
+		name: "azure-free-though-open", rule: "an attempt of unknown outcome is looked at before the next",
+		file: "backends/azurelease/memory.go", tests: azureTests,
+		old: " || len(k.abandoned) > 0 {\n		return nil", new: " {\n		return nil",
+	},
+	{
+		name: "azure-repeated-and-forgotten", rule: "an attempt that was repeated may have been applied at first, whatever the second answer",
+		file: "backends/azurelease/acquire.go", tests: azureTests,
+		old: "	if tries == 1 && (barred(err)", new: "	if tries > 0 && (barred(err)",
+	},
+	{
+		name: "azure-open-after-a-look", rule: "what a look has cleared is open no longer",
+		file: "backends/azurelease/acquire.go", tests: azureTests,
+		old: "	a.open = nil\n	return s, nil\n", new: "	return s, nil\n",
+	},
+	{
+		name: "azure-open-after-giving-back", rule: "what was given back is open no longer",
+		file: "backends/azurelease/acquire.go", tests: azureTests,
+		old: "	if released == nil || refused(released) {\n		a.open = nil\n", new: "	if released == nil || refused(released) {\n",
+	},
+	{
+		name: "azure-settled-but-held", rule: "what settling has freed is known to be free",
+		file: "backends/azurelease/settle.go", tests: azureTests,
+		old: "			b.memory.released(t.grant(name, s.etag))\n", new: "			_ = b\n",
+	},
+	{
+		name: "azure-replaces-what-is-leased", rule: "a break replaces nothing that is still leased",
+		file: "backends/azurelease/break.go", tests: azureTests,
+		old: "s.rec == nil && !leased {", new: "s.rec == nil {\n		_ = leased",
+	},
+	{
+		name: "azure-container-made-once", rule: "of two that make the container both go on",
+		file: "backends/azurelease/blobs.go", tests: azureTests,
+		old: "	if bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {\n", new: "	if false && bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {\n",
+	},
+	{
+		name: "azure-memory-of-names", rule: "the memory of names is bounded",
+		file: "backends/azurelease/memory.go", tests: azureTests,
+		old: "	if len(m.names) < maxKnown {\n", new: "	if true {\n",
+	},
+	{
+		name: "azure-memory-of-attempts", rule: "the memory of open attempts is bounded",
+		file: "backends/azurelease/memory.go", tests: azureTests,
+		old: "	if len(k.abandoned) == maxAbandoned {\n", new: "	if false {\n",
+	},
+	{
+		name: "azure-cached", rule: "a record is not to be cached",
+		file: "backends/azurelease/blobs.go", tests: azureTests,
+		old: "BlobCacheControl: &cacheControl", new: "BlobContentLanguage: &cacheControl",
+	},
+	{
+		name: "azure-headers-in-errors", rule: "no error tells a credential of a header",
+		file: "internal/redact/redact.go", tests: []string{"./internal/redact"},
+		old: "	text = headers.ReplaceAllString(text, \"$1 …\")\n", new: "	_ = headers\n",
+	},
+	{
+		name: "azure-quoted-in-errors", rule: "a secret ends where its quotes do",
+		file: "internal/redact/redact.go", tests: []string{"./internal/redact"},
+		old: "rest[len(values.FindString(rest)):]", new: "rest[len(regexp.MustCompile(`^\\S*`).FindString(values.FindString(rest))):]",
+	},
 }
