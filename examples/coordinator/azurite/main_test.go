@@ -3,10 +3,13 @@
 package main
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +22,7 @@ func TestTheStoryPassesOnAzurite(t *testing.T) {
 	if testing.Short() || os.Getenv(azurite.Variable) == "skip" {
 		t.Skip("it takes more than a minute, and Azurite")
 	}
-	out, err := exec.CommandContext(t.Context(), build(t)).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), build(t, ".")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, want := range []string{"is killed (SIGKILL)", "REFUSED", "overlapping beliefs: 0", "stale writes refused: 1"} {
 		assert.Contains(t, string(out), want)
@@ -28,7 +31,7 @@ func TestTheStoryPassesOnAzurite(t *testing.T) {
 
 // The program ends with what to do, and not with a story.
 func TestWithoutNodeItTellsWhatToInstall(t *testing.T) {
-	program := exec.CommandContext(t.Context(), build(t))
+	program := exec.CommandContext(t.Context(), build(t, "."))
 	program.Env = []string{"PATH=" + t.TempDir()}
 	out, err := program.CombinedOutput()
 	require.Error(t, err)
@@ -36,10 +39,40 @@ func TestWithoutNodeItTellsWhatToInstall(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(string(out), "\n"), "%s", out)
 }
 
-func build(t *testing.T) string {
+// Whoever runs the coordinator knows of one process only.
+func TestWhatIsDoneToTheCoordinatorIsDoneToTheStory(t *testing.T) {
+	if testing.Short() || os.Getenv(azurite.Variable) == "skip" {
+		t.Skip("it takes Azurite")
+	}
+	program := build(t, "..")
+	for name, sig := range map[string]os.Signal{"Terminate": syscall.SIGTERM, "Kill": os.Kill} {
+		t.Run(name, func(t *testing.T) {
+			if sig == os.Kill && runtime.GOOS != "linux" {
+				t.Skip("only Linux tells a process that its parent was killed")
+			}
+			c := exec.CommandContext(t.Context(), program, "-store", "azurite")
+			c.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+			out, err := c.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, c.Start())
+			lines := bufio.NewScanner(out)
+			for lines.Scan() && !strings.Contains(lines.Text(), "LEADS") {
+			}
+			require.NoError(t, c.Process.Signal(sig))
+			for lines.Scan() { // ends when the story has: it holds the pipe
+			}
+			_ = c.Wait()
+			if sig != os.Kill {
+				assert.Equal(t, 130, c.ProcessState.ExitCode())
+			}
+		})
+	}
+}
+
+func build(t *testing.T, pkg string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "coordinator")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, pkg).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
 }

@@ -20,7 +20,7 @@ func newProcesses(Place, string) hire {
 	return func(context.Context, time.Duration, func(error)) (crew, error) { return nil, errNoSignals }
 }
 
-func become(string, []string) error { return errNoSignals }
+func become(context.Context, string, []string) (int, error) { return exitFailed, errNoSignals }
 
 func workerMain([]string, Place) int {
 	fmt.Fprintln(os.Stderr, errNoSignals)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -169,12 +170,39 @@ func work(ctx context.Context, name string, place Place, at string, ttl time.Dur
 	return w.run(desk.untilGone(ctx))
 }
 
-// become runs another program of this repository in place of this one. It returns
-// only if that cannot be started.
-func become(pkg string, args []string) error {
-	tool, err := exec.LookPath("go")
+// become builds another program of this repository and is that program from then on, as
+// far as others can tell: it passes signals on, and has its output and its exit status.
+// The program does not outlive this one, as far as the system can see to that.
+func become(ctx context.Context, pkg string, args []string) (status int, err error) {
+	dir, err := os.MkdirTemp("", "coordinator-*")
 	if err != nil {
-		return err
+		return exitFailed, err
 	}
-	return syscall.Exec(tool, append([]string{"go", "run", pkg}, args...), os.Environ())
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	program := filepath.Join(dir, "coordinator")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, pkg)
+	build.Stderr = os.Stderr
+	err = build.Run()
+	if ctx.Err() != nil {
+		return exitInterrupted, nil
+	}
+	if err != nil {
+		return exitFailed, fmt.Errorf("build %s: %w", pkg, err)
+	}
+	return follow(ctx, exec.Command(program, args...)) //nolint:gosec,noctx // it was built above; ctx interrupts it, so that it can tidy up
+}
+
+// follow runs a program, and interrupts it when ctx ends.
+func follow(ctx context.Context, c *exec.Cmd) (status int, err error) {
+	c.Stdout, c.Stderr, c.SysProcAttr = os.Stdout, os.Stderr, orphanless()
+	if err := c.Start(); err != nil {
+		return exitFailed, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Process.Signal(os.Interrupt) })
+	defer stop()
+	err = c.Wait()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode(), nil
+	}
+	return exitPassed, err
 }

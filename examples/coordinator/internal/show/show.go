@@ -55,17 +55,28 @@ const (
 
 const bucketScheme = "s3://"
 
-// instead runs another program in place of this one. It returns only if it cannot.
+// instead runs the program of another package in place of this one.
 func instead(pkg string) int {
-	fmt.Fprintln(os.Stderr, "coordinator:", become(pkg, os.Args[1:]))
-	return exitFailed
+	ctx, stop := untilTold()
+	defer stop()
+	status, err := become(ctx, pkg, os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "coordinator:", err)
+		return max(status, exitFailed)
+	}
+	return status
+}
+
+// untilTold ends with the signals that end the program in good order. SIGPIPE: whoever
+// reads the output (| head) may leave early.
+func untilTold() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 }
 
 // demo plays the story once. It leaves no process and no file behind, however it
 // ends, unless it is killed itself; then the workers end by themselves.
 func demo(out io.Writer, hired hire, ttl time.Duration) int {
-	// SIGPIPE: whoever reads the output (| head) may leave early.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	ctx, stop := untilTold()
 	defer stop()
 	err := play(ctx, out, hired, ttl)
 	switch {
