@@ -105,9 +105,8 @@ func disturbed(t *testing.T, db string, random *rand.Rand) {
 		time.Sleep(time.Duration(random.IntN(700)) * time.Millisecond)
 		name := []string{"A", "B"}[random.IntN(2)]
 		if random.IntN(2) == 0 {
-			c.tell("  %s is killed, and started again", name)
-			_ = members[name].cmd.Process.Kill()
-			_ = <-members[name].ended // that it was killed
+			_ = members[name].cmd.Process.Kill() // it may have ended
+			c.tell("  %s is killed (%v), and started again", name, <-members[name].ended)
 			members[name], err = c.hire(ctx, name, 0)
 			require.NoError(t, err)
 			continue
