@@ -203,7 +203,7 @@ var azureMutants = []mutant{
 	{
 		name: "azure-cached", rule: "a record is not to be cached",
 		file: "backends/azurelease/blobs.go", tests: azureTests,
-		old: "BlobCacheControl: &cacheControl", new: "BlobContentLanguage: &cacheControl",
+		old: "BlobCacheControl: &cacheControl", new: "BlobCacheControl: nil",
 	},
 	{
 		name: "azure-headers-in-errors", rule: "no error tells a credential of a header",
