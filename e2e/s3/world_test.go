@@ -294,8 +294,9 @@ func (d *redating) RoundTrip(r *http.Request) (*http.Response, error) {
 	modified, now := d.lie(strings.TrimPrefix(r.URL.Path, "/"+d.bucket+"/"), dateOf(resp, dates[0]), dateOf(resp, dates[1]))
 	for i, t := range []time.Time{modified, now} {
 		resp.Header.Del(dates[i])
-		if !t.IsZero() {
-			resp.Header.Set(dates[i], t.UTC().Format(http.TimeFormat))
+		text := t.UTC().Format(http.TimeFormat)
+		if _, err := http.ParseTime(text); err == nil && !t.IsZero() { // no header has another
+			resp.Header.Set(dates[i], text)
 		}
 	}
 	return resp, nil
