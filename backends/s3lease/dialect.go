@@ -14,10 +14,14 @@ import (
 //
 // It costs no request of its own. After a refusal the engine reads the object, and
 // if it stands as before sends its write once more; that one goes without quotes.
-// If it is applied, so do all others from then on. A nil dialect is S3's.
+// If it is applied, twice, so do all others from then on. But a store that has taken an
+// ETag in quotes once is never tried again: it may be one that ignores a condition
+// without, and a refusal may be anybody's mistake. A nil dialect is S3's.
 type dialect struct {
 	mu       sync.Mutex
-	unquoted bool
+	quoted   bool              // it takes quotes
+	unquoted bool              // it does not
+	proofs   int               // that it does not
 	refused  map[string]string // by name: an ETag that was refused, in quotes,
 	stands   map[string]string // and has been seen since
 }
@@ -31,7 +35,7 @@ func (d *dialect) spell(name, version string) string {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.unquoted || d.stands[name] == version {
+	if d.unquoted || !d.quoted && d.stands[name] == version {
 		return strings.Trim(version, `"`)
 	}
 	return version
@@ -46,7 +50,7 @@ func (d *dialect) heard(name, version string, spelt *string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	plain := *spelt != version
-	d.unquoted = d.unquoted || plain && err == nil
+	d.learn(plain, err)
 	delete(d.refused, name)
 	delete(d.stands, name)
 	if errors.Is(err, cas.ErrConflict) && !plain {
@@ -56,6 +60,20 @@ func (d *dialect) heard(name, version string, spelt *string, err error) {
 		d.refused[name] = version
 	}
 }
+
+// learn draws the conclusion from an answer.
+func (d *dialect) learn(plain bool, err error) {
+	switch {
+	case err != nil:
+	case plain:
+		d.proofs++
+		d.unquoted = d.unquoted || d.proofs >= enough
+	default:
+		d.quoted = true
+	}
+}
+
+const enough = 2 // proofs
 
 // saw notes that name has this version.
 func (d *dialect) saw(name, version string) {

@@ -77,12 +77,12 @@ var s3Mutants = []mutant{
 	{
 		name: "s3-dialect-forgotten", rule: "the unquoted dialect is remembered",
 		file: "backends/s3lease/dialect.go", tests: s3Tests,
-		old: "	d.unquoted = d.unquoted || plain && err == nil\n", new: "",
+		old: "		d.unquoted = d.unquoted || d.proofs >= enough\n", new: "",
 	},
 	{
 		name: "s3-dialect-after-any-refusal", rule: "quotes go only if the ETag still stands",
 		file: "backends/s3lease/dialect.go", tests: s3Tests,
-		old: "	d.unquoted = d.unquoted || plain && err == nil\n", new: "	d.unquoted = d.unquoted || err != nil\n",
+		old: "	d.learn(plain, err)\n", new: "	d.unquoted = d.unquoted || err != nil\n",
 	},
 	{
 		name: "s3-answer-in-errors", rule: "no error tells a secret",
