@@ -201,7 +201,8 @@ func (e *Engine) Renew(ctx context.Context, g backends.Grant) (backends.Grant, e
 		if err = t.verdict(at, err); err != nil {
 			return g, err
 		}
-		version, rec = at.version, at.rec
+		version, rec, t = at.version, at.rec, t.found(at.rec)
+		g.Version, g.Proof = version, t // so that the next call need not find it again
 	}
 	return g, &backends.RetryError{Err: fmt.Errorf("others wrote %d times meanwhile", maxTries)}
 }
@@ -343,6 +344,13 @@ func (t *title) tried(nonce string) *title {
 	return &next
 }
 
+// found is t after a read that showed rec, which is still this term's.
+func (t *title) found(rec *record.Record) *title {
+	next := *t
+	next.rec = t.within(rec)
+	return &next
+}
+
 // renewed is t after a write that was applied: all earlier ones are settled.
 func (t *title) renewed(rec *record.Record) *title {
 	next := *t
@@ -360,6 +368,8 @@ func (t *title) verdict(at *sighting, err error) error {
 		return err
 	case !at.exists:
 		return fmt.Errorf("%w: the record was deleted", backends.ErrLost)
+	case at.rec.Token < t.rec.Token: // tokens only grow, so it tells nothing of now
+		return errors.New("a late read, which shows an earlier term")
 	case at.rec.State == record.Free:
 		return fmt.Errorf("%w: the record was freed", backends.ErrLost)
 	case !slices.Contains(t.nonces, at.rec.Nonce):

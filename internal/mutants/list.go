@@ -110,7 +110,7 @@ var mutants = []mutant{
 	{
 		name: "earlier-write-is-success", rule: "an own write of an earlier call is only a condition",
 		file: "backends/cas/engine.go", tests: casTests,
-		old: "		version, rec = at.version, at.rec\n	}\n	return g, &backends", new: "		g.Version, g.Proof = at.version, t.renewed(at.rec)\n		return g, nil\n	}\n	return g, &backends",
+		old: "		g.Version, g.Proof = version, t // so", new: "		g.Version, g.Proof = at.version, t.renewed(at.rec)\n		return g, nil // so",
 	},
 	{
 		name: "ttl-changes-within-term", rule: "the TTL is constant over a term",
@@ -212,6 +212,16 @@ var mutants = []mutant{
 		name: "margin-too-small-for-the-contender", rule: "the contender's stopwatch allows for a fast clock",
 		file: "backends/cas/judge.go", tests: casTests,
 		old: "left := t + t/epsilon - e.unchanged(s)", new: "left := t - t/20 - e.unchanged(s)",
+	},
+	{
+		name: "late-read-is-loss", rule: "a read that shows an earlier term tells nothing of this one",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "	case at.rec.Token < t.rec.Token:", new: "	case at.rec.Token < 0*t.rec.Token:",
+	},
+	{
+		name: "renewal-forgets-what-it-read", rule: "a renewal costs one request",
+		file: "backends/cas/engine.go", tests: casTests,
+		old: "		g.Version, g.Proof = version, t // so", new: "		_ = t // so",
 	},
 	{
 		name: "takeover-after-two-ttls", rule: "someone leads as soon as it can be sure",
