@@ -173,3 +173,27 @@ func TestAStoreThatLiedIsNotBelievedAgain(t *testing.T) {
 		require.Equal(t, 30300*time.Millisecond, e.wait(at, time.Second))
 	})
 }
+
+// The clock that dates objects and the one that dates answers may be apart, by the skew
+// at the most. What was written a moment ago is then dated in the future: it is new,
+// and dates that run ahead from there are caught all the same.
+func TestADateWithinTheSkewOfTheFutureIsADate(t *testing.T) {
+	for _, ahead := range []time.Duration{0, time.Second, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newTable()
+			held(t, s, 30*time.Second)
+			modified := time.Now().Add(ahead)
+			s.datesAre(modified)
+			e, at := sees(t, s, Dates{Trusted: true, Granularity: time.Second, Skew: 2 * time.Second})
+			require.True(t, at.dated)
+			require.Zero(t, at.age)
+			s.dated = func(o Object) Object {
+				o.Modified, o.Now = modified, time.Now().Add(time.Hour)
+				return o
+			}
+			at, err := e.look(t.Context(), "job")
+			require.NoError(t, err)
+			require.Equal(t, 30300*time.Millisecond, e.wait(at, time.Second))
+		})
+	}
+}

@@ -86,8 +86,10 @@ func (e *Engine) note(name string, obj Object, rec *record.Record, sent time.Dur
 	}
 	s := &sighting{exists: obj.Exists, version: obj.Version, rec: rec, sent: sent, at: e.clock.Now().Mono, now: obj.Now}
 	s.first = s
-	if obj.Exists && !obj.Modified.IsZero() && !obj.Now.Before(obj.Modified) {
-		s.age, s.dated = obj.Now.Sub(obj.Modified), true
+	// Two clocks of the store may have given the dates: what is new may seem to be of
+	// the future, but not by more than they are apart.
+	if age := obj.Now.Sub(obj.Modified); obj.Exists && !obj.Modified.IsZero() && !obj.Now.IsZero() && age >= -e.dates.slack() {
+		s.age, s.dated = max(0, age), true
 	}
 	e.memory.update(name, func(k *known) {
 		if k.last != nil && k.last.same(s) {
