@@ -93,7 +93,7 @@ func (e *Engine) ask(ctx context.Context, g *backends.Grant) {
 	for range 2 {
 		o, err := e.store.Put(ctx, g.Name, "", data)
 		switch {
-		case errors.Is(err, ErrConflict) || errors.Is(err, backends.ErrUnsupported):
+		case errors.Is(err, ErrConflict): // no other refusal is one of the condition
 			e.doubt.settle(nil)
 			return
 		case err != nil:

@@ -95,6 +95,40 @@ func TestAStoreThatIgnoresConditionsIsRefusedByTheFirstAcquisition(t *testing.T)
 	})
 }
 
+// The question has replaced the record, and made a version of it that the grant must
+// know to be given up.
+func TestAStoreThatIgnoresOneConditionGetsItsLeaseBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := ignoring(func(exists bool, v string) bool { return exists && v == "" })
+		e, net := doubting(t, s)
+		_, err := take(t.Context(), e, "job")
+		require.ErrorIs(t, err, backends.ErrUnsupported)
+		require.Equal(t, record.Free, state(t, s, "job"), "the lease is given up")
+		require.Equal(t, backendtest.Count{Reads: 1, Writes: 4}, net.Count(), "in one request")
+	})
+}
+
+// An answer that is no refusal of the condition says nothing of conditions: a proxy may
+// have given it.
+func TestOnlyARefusalSettlesADoubt(t *testing.T) {
+	for name, fault := range map[string]backendtest.Fault{
+		"unsupported": backendtest.Refused(backends.ErrUnsupported),
+		"vanished":    backendtest.Refused(cas.ErrVanished),
+		"denied":      backendtest.Refused(backends.ErrDenied),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, net := doubting(t, ignoring(func(bool, string) bool { return true }))
+				net.Inject(backendtest.Nth(2, fault).Where(backendtest.Request.Writes))
+				_, err := take(t.Context(), e, "job")
+				require.NoError(t, err)
+				_, err = take(t.Context(), e, "other")
+				require.ErrorIs(t, err, backends.ErrUnsupported)
+			})
+		})
+	}
+}
+
 func TestManyFirstAcquisitionsAreAllRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, net := doubting(t, ignoring(func(bool, string) bool { return true }))

@@ -102,32 +102,42 @@ func TestVerifyPassesAStoreThatKeepsItsWord(t *testing.T) {
 	})
 }
 
-// Each way to break the word, and the check that tells of it.
+// breaches are ways to break the word, and the check that tells of each.
+var breaches = map[string]struct {
+	store  func() *bent
+	failed string
+}{
+	"it ignores every condition": {
+		func() *bent { return ignoring(func(bool, string) bool { return true }) }, "refuse create",
+	},
+	"it ignores that an object exists": {
+		func() *bent { return ignoring(func(exists bool, v string) bool { return exists && v == "" }) }, "refuse create",
+	},
+	"it ignores that a version is old": {
+		func() *bent { return ignoring(func(exists bool, v string) bool { return exists && v != "" }) }, "refuse stale",
+	},
+	"it creates what was to be replaced": {
+		func() *bent { return ignoring(func(exists bool, v string) bool { return !exists && v != "" }) }, "refuse missing",
+	},
+	"it creates what was to be replaced, and denies it":              {lying(func(exists bool, v string, _ int) bool { return !exists && v != "" }), "refuse missing"},
+	"it creates over what exists, and denies it":                     {lying(func(exists bool, v string, _ int) bool { return exists && v == "" }), "refuse create"},
+	"it replaces an old version, and denies it":                      {lying(func(exists bool, v string, _ int) bool { return exists && v != "" }), "refuse stale"},
+	"it lets one of those that it refuses create":                    {lying(func(_ bool, v string, n int) bool { return v == "" && n == 3 }), "create"},
+	"it lets one of those that it refuses replace":                   {lying(func(_ bool, v string, n int) bool { return v != "" && n == 3 }), "race"},
+	"it claims to have replaced what does not exist":                 {claiming, "refuse missing"},
+	"it creates what was to be replaced, if asked until it has time": {busyFirst, "refuse missing"},
+
+	"it lets everybody create at once":    {racy(1, func(v string) bool { return v == "" }), "create"},
+	"it lets everybody replace at once":   {racy(1, func(v string) bool { return v != "" }), "race"},
+	"its reads are late":                  {late, "read after write"},
+	"its versions come back":              {recurring, "update"},
+	"it tells another version than reads": {telling(func(v string) string { return "w" + v }), "same version"},
+	"it refuses every replacement":        {refusing(func(v string) bool { return v != "" }), "update"},
+	"it refuses every creation":           {refusing(func(v string) bool { return v == "" }), "create"},
+}
+
 func TestVerifyRefusesAStoreThatDoesNot(t *testing.T) {
-	for name, c := range map[string]struct {
-		store  func() *bent
-		failed string
-	}{
-		"it ignores every condition": {
-			func() *bent { return ignoring(func(bool, string) bool { return true }) }, "refuse create",
-		},
-		"it ignores that an object exists": {
-			func() *bent { return ignoring(func(exists bool, v string) bool { return exists && v == "" }) }, "refuse create",
-		},
-		"it ignores that a version is old": {
-			func() *bent { return ignoring(func(exists bool, v string) bool { return exists && v != "" }) }, "refuse stale",
-		},
-		"it creates what was to be replaced": {
-			func() *bent { return ignoring(func(exists bool, v string) bool { return !exists && v != "" }) }, "refuse missing",
-		},
-		"it lets everybody create at once":    {racy(1, func(v string) bool { return v == "" }), "create"},
-		"it lets everybody replace at once":   {racy(1, func(v string) bool { return v != "" }), "race"},
-		"its reads are late":                  {late, "read after write"},
-		"its versions come back":              {recurring, "update"},
-		"it tells another version than reads": {telling(func(v string) string { return "w" + v }), "same version"},
-		"it refuses every replacement":        {refusing(func(v string) bool { return v != "" }), "update"},
-		"it refuses every creation":           {refusing(func(v string) bool { return v == "" }), "create"},
-	} {
+	for name, c := range breaches {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				report, err := verify(t, c.store())
@@ -252,6 +262,165 @@ func refusing(when func(version string) bool) func() *bent {
 		}
 		return b
 	}
+}
+
+// lying refuses as it should, but obeys all the same where f says so: of the n-th
+// refusal of a name and version.
+func lying(f func(exists bool, version string, n int) bool) func() *bent {
+	return func() *bent {
+		b := straight()
+		var mu sync.Mutex
+		refusals := map[string]int{}
+		b.put = func(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			exists := b.Data(name) != nil
+			o, err := b.Store.Put(ctx, name, version, data)
+			if err == nil {
+				return o, nil
+			}
+			key := name + version
+			if refusals[key]++; f(exists, version, refusals[key]) {
+				b.Set(name, data)
+			}
+			return o, err
+		}
+		return b
+	}
+}
+
+// missing answers by f where an object is to be replaced that does not exist.
+func missing(f func(b *bent, name string, data []byte) (cas.Object, error)) *bent {
+	b := straight()
+	b.put = func(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
+		if version != "" && b.Data(name) == nil {
+			return f(b, name, data)
+		}
+		return b.Store.Put(ctx, name, version, data)
+	}
+	return b
+}
+
+func claiming() *bent {
+	return missing(func(*bent, string, []byte) (cas.Object, error) {
+		return cas.Object{Exists: true, Version: "w"}, nil
+	})
+}
+
+var errBusy = &backends.RetryError{After: time.Second, Err: errors.New("slow down")}
+
+func busyFirst() *bent {
+	asked := false
+	return missing(func(b *bent, name string, data []byte) (cas.Object, error) {
+		if !asked {
+			asked = true
+			return cas.Object{}, errBusy
+		}
+		return b.overwrite(context.Background(), name, data)
+	})
+}
+
+// What the store never decided is not passed.
+func TestVerifyDoesNotPassWhatWasNeverDecided(t *testing.T) {
+	for name, answer := range map[string]error{
+		"busy":        errBusy,
+		"silent":      errors.New("connection reset"),
+		"unsupported": fmt.Errorf("%w: 400", backends.ErrUnsupported),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				report, err := verify(t, missing(func(*bent, string, []byte) (cas.Object, error) { return cas.Object{}, answer }))
+				require.ErrorIs(t, err, answer)
+				require.NotEqual(t, backends.Passed, results(report)["refuse missing"], report)
+				last := report.Checks[len(report.Checks)-1]
+				require.Equal(t, "refuse missing", last.Name)
+			})
+		})
+	}
+}
+
+// Some stores ask for rights before they look whether the object exists.
+func TestADenialToReplaceWhatDoesNotExistIsARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		report, err := verify(t, missing(func(*bent, string, []byte) (cas.Object, error) { return cas.Object{}, backends.ErrDenied }))
+		require.NoError(t, err)
+		require.Equal(t, backends.Passed, results(report)["refuse missing"], report)
+	})
+}
+
+// A store that says when to ask again is obeyed, but not for hours.
+func TestVerifyWaitsAsLongAsTheStoreSays(t *testing.T) {
+	for after, want := range map[time.Duration][2]time.Duration{
+		3 * time.Second: {2 * time.Second, 5 * time.Second},
+		time.Hour:       {3 * time.Second, 10 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := straight()
+			var asked []time.Time
+			b.load = func(ctx context.Context, name string) (cas.Object, error) {
+				if asked = append(asked, time.Now()); len(asked) == 1 {
+					return cas.Object{}, &backends.RetryError{After: after, Err: errors.New("slow down")}
+				}
+				b.load = nil
+				return b.Store.Load(ctx, name)
+			}
+			_, err := verify(t, b)
+			require.NoError(t, err)
+			waited := asked[1].Sub(asked[0])
+			require.GreaterOrEqual(t, waited, want[0])
+			require.LessOrEqual(t, waited, want[1])
+		})
+	}
+}
+
+// Rounds that nobody won tell nothing, and are repeated; but not for ever.
+func TestVerifyRepeatsTheRoundsThatNobodyWon(t *testing.T) {
+	t.Run("TwoOfThree", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			meetings := 0
+			report, err := verify(t, meeting(func() bool { meetings++; return meetings%3 != 0 }))
+			require.NoError(t, err, report)
+		})
+	})
+	t.Run("All", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			meetings := 0
+			report, err := verify(t, meeting(func() bool { meetings++; return true }))
+			require.ErrorIs(t, err, errBusy, "it tells why")
+			require.NotErrorIs(t, err, backends.ErrUnsupported)
+			require.Equal(t, backends.Unclear, results(report)["race"], report)
+			require.Equal(t, 3*21, meetings)
+		})
+	})
+}
+
+// meeting is a store that is busy for all that meet to replace one version, if busy
+// says so of their meeting.
+func meeting(busy func() bool) *bent {
+	b := straight()
+	var mu sync.Mutex
+	at := map[time.Time]int{} // writers
+	verdicts := map[time.Time]bool{}
+	refused := func(start time.Time) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, judged := verdicts[start]; !judged {
+			verdicts[start] = at[start] > 1 && busy()
+		}
+		return verdicts[start]
+	}
+	b.put = func(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
+		start := time.Now()
+		mu.Lock()
+		at[start]++
+		mu.Unlock()
+		time.Sleep(time.Millisecond)
+		if version != "" && refused(start) {
+			return cas.Object{}, errBusy
+		}
+		return b.Store.Put(ctx, name, version, data)
+	}
+	return b
 }
 
 // A store that fails a fifth of the meetings is found by all but one run in a

@@ -22,13 +22,28 @@ var verifyMutants = []mutant{
 	{
 		name: "question-for-each-acquisition", rule: "the question is asked once",
 		file: "backends/cas/doubt.go", tests: []string{"./backends/cas"},
-		old: "errors.Is(err, ErrConflict) || errors.Is(err, backends.ErrUnsupported):\n			e.doubt.settle(nil)\n", new: "errors.Is(err, ErrConflict) || errors.Is(err, backends.ErrUnsupported):\n",
+		old: "is one of the condition\n			e.doubt.settle(nil)\n", new: "is one of the condition\n",
 	},
 	{
 		name: "race-of-one-winner-too-many", rule: "two winners of one version are one too many",
 		file: "internal/probe/checks.go", tests: []string{"./backends/cas"},
 		old: "	case len(won) > 1:\n		return false, fmt", new: "	case len(won) > Writers:\n		return false, fmt",
 		alsoOld: "	case len(won) == 1 && !now.is(records[won[0]]):\n		return false,", also: "	case len(won) > Writers:\n		return false,",
+	},
+	{
+		name: "verify-passes-the-undecided", rule: "a check passes only on what the store has decided",
+		file: "internal/probe/checks.go", tests: []string{"./backends/cas"},
+		old: "		case errors.Is(err, ErrRefused) || errors.Is(err, backends.ErrDenied):\n			return r.pass", new: "		case !final(err) || errors.Is(err, backends.ErrDenied):\n			return r.pass",
+	},
+	{
+		name: "any-refusal-settles-the-doubt", rule: "only a refused condition says that conditions are honoured",
+		file: "backends/cas/doubt.go", tests: []string{"./backends/cas"},
+		old: "		case errors.Is(err, ErrConflict): //", new: "		case errors.Is(err, ErrConflict) || errors.Is(err, backends.ErrUnsupported): //",
+	},
+	{
+		name: "a-denial-is-believed", rule: "a write that was refused may have been applied all the same",
+		file: "internal/probe/run.go", tests: []string{"./backends/cas"},
+		old: "now.is(rec) || err == nil", new: "err == nil",
 	},
 	{
 		name: "too-few-rounds", rule: "a race has as many rounds as find one failure in five",

@@ -78,7 +78,7 @@ func (r *run) create(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.New("the store was too busy to create an object")
+	return r.busy("to create an object")
 }
 
 func (r *run) records() []*record.Record {
@@ -138,7 +138,16 @@ func (r *run) hopeless(ctx context.Context, right Right, errs []error) error {
 	if last == nil {
 		return nil
 	}
+	r.trouble = last
 	return r.pause(ctx, last)
+}
+
+// busy is why something that is tried often was not done once.
+func (r *run) busy(what string) error {
+	if r.trouble == nil {
+		return errors.New("the store was too busy " + what)
+	}
+	return fmt.Errorf("the store was too busy %s; last answer: %w", what, r.trouble)
 }
 
 func (r *run) refuseCreate(ctx context.Context) error {
@@ -188,19 +197,25 @@ func (r *run) refuseStale(ctx context.Context) error {
 // refuseMissing uses another name: the object must not come to be.
 func (r *run) refuseMissing(ctx context.Context) error {
 	name := prefix + "missing-" + record.NewNonce()
-	_, err := r.Put(ctx, name, r.at.Version, r.record())
-	o, lookErr := r.load(ctx, r.Store, name)
-	switch {
-	case o.Exists || err == nil:
-		r.report.Left = append(r.report.Left, name)
-		return r.fail("a holder whose lease was deleted goes on, beside the next one", otherStore,
-			"it creates an object that was to be replaced in a certain version (If-Match is ignored)")
-	case lookErr != nil:
-		return lookErr
-	case final(err) && !errors.Is(err, backends.ErrDenied):
-		return err
+	var err error
+	for range tries {
+		_, err = r.Put(ctx, name, r.at.Version, r.record())
+		o, lookErr := r.load(ctx, r.Store, name)
+		switch {
+		case o.Exists || err == nil:
+			r.report.Left = append(r.report.Left, name)
+			return r.fail("a holder whose lease was deleted goes on, beside the next one", otherStore,
+				"it creates an object that was to be replaced in a certain version (If-Match is ignored)")
+		case lookErr != nil:
+			return lookErr
+		case errors.Is(err, ErrRefused) || errors.Is(err, backends.ErrDenied):
+			return r.pass("what does not exist is not replaced")
+		}
+		if hopeless := r.pause(ctx, err); hopeless != nil {
+			return hopeless
+		}
 	}
-	return r.pass("what does not exist is not replaced")
+	return err
 }
 
 const (
@@ -293,7 +308,7 @@ func (r *run) race(ctx context.Context) error {
 			return r.pass("in %d rounds of %d writers%s, one won each", decided, Writers, r.apart())
 		}
 	}
-	return fmt.Errorf("the store was too busy: of %d rounds only %d had a winner", 3*Rounds(), decided)
+	return r.busy(fmt.Sprintf("for a race: of %d rounds only %d had a winner", 3*Rounds(), decided))
 }
 
 // round tells whether one writer has won, and what is wrong if that was not all.

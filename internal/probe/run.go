@@ -60,6 +60,7 @@ type run struct {
 	dates   dates
 	report  backends.Report
 	current string // the check under way
+	trouble error  // why nobody won when last nobody did
 }
 
 func newRun(s *Subject) *run {
