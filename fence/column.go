@@ -85,13 +85,19 @@ func NewColumn(d Dialect, table string, o *ColumnOptions) (*Column, error) {
 //	err := accounts.Update(ctx, db, 4711, lease.Name(), lease.Token(), "balance = balance + $1", 100)
 //
 // It is SQL, so nothing that comes from outside may be put into it but as one of args.
-// The columns of the fence are set beside it.
+// The columns of the fence are set beside it. A set that could cut the fence off is
+// refused before anything is sent: one with a quote that is not closed or, even within
+// quotes, with ";", "--", "/*", a backslash or a zero byte. Outside quotes, MySQL takes
+// no "#", and PostgreSQL no backtick, and no "$" but that of a placeholder.
 //
 // Nil means that the row was changed, or, in a transaction, will have been when that
 // commits. ErrStale and ErrOtherLock mean that it was not, sql.ErrNoRows that there is
 // no such row. After any other error it is not known.
 func (c *Column) Update(ctx context.Context, e Execer, key any, lock string, t Token, set string, args ...any) error {
 	if err := check(lock, t); err != nil {
+		return c.failed("update", key, err)
+	}
+	if err := c.dialect.checkSet(set); err != nil {
 		return c.failed("update", key, err)
 	}
 	statement, args := c.updating(key, lock, t, set, args)

@@ -72,6 +72,40 @@ func TestNothingIsAskedOfTheDatabaseForWhatMakesNoSense(t *testing.T) {
 	}
 }
 
+// A request would need the database that is nil here.
+func TestASetThatCouldCutTheFenceOffIsRefused(t *testing.T) {
+	all := []fence.Dialect{fence.PostgreSQL, fence.MySQL, fence.SQLite}
+	for set, of := range map[string][]fence.Dialect{
+		"balance = 8;":                all,
+		"balance = 100 /*":            all,
+		"balance = 100 --":            all,
+		"note = 'a;b'":                all,
+		"balance = 8\x00":             all,
+		"note = '\xff'":               all,
+		"note = 'a":                   all,
+		"note = \"a":                  all,
+		"note = 'it's'":               all,
+		`note = '\', note = '`:        all,
+		"note = `a":                   all,
+		"balance = 8 # it's 'nothing": {fence.MySQL},
+		"balance = 8 # none":          {fence.MySQL},
+		"note = $$a":                  {fence.PostgreSQL},
+		"note = $a$ ' $a$":            {fence.PostgreSQL},
+		"balance = 8 $":               {fence.PostgreSQL},
+		"note = ` ' `":                {fence.PostgreSQL},
+		"note = [a":                   {fence.SQLite},
+	} {
+		for _, d := range of {
+			c, err := fence.NewColumn(d, "accounts", nil)
+			require.NoError(t, err)
+			err = c.Update(t.Context(), nil, 1, "job", 4, set)
+			require.ErrorContains(t, err, `update "accounts", row "1": the set `, set)
+			assert.NotContains(t, err.Error(), "\n")
+			assert.NotContains(t, err.Error(), "balance = ", "it may have values")
+		}
+	}
+}
+
 func TestNamesAreQuoted(t *testing.T) {
 	const rude = "a\"b`c.d;--"
 	for d, quoted := range map[fence.Dialect]string{

@@ -116,12 +116,12 @@ func newPage(t testing.TB, d database, db *sql.DB) *page {
 }
 
 func (p *page) Write(ctx context.Context, lock string, t fence.Token, text string) error {
-	set, arg := "body = body || $1 -- a comment", "%d:%s;"
+	set, arg := "body = body || $1", "%d:%s;"
 	switch p.dialect {
 	case fence.MySQL:
 		set = "body = CONCAT(body, ?)"
 	case fence.SQLite:
-		set = "body = body || ? -- a comment"
+		set = "body = body || ?"
 	}
 	return p.column.Update(ctx, p.db, p.id, lock, t, set, fmt.Sprintf(arg, t, text))
 }

@@ -67,6 +67,11 @@ var fenceMutants = []mutant{
 		old: "	return n == 1, ", new: "	return n >= 0, ",
 	},
 	{
+		name: "fence-column-cut-off", rule: "no set cuts the condition off the statement",
+		file: "fence/column.go", tests: fenceTests,
+		old: "c.dialect.checkSet(set)", new: "c.dialect.checkSet(\"\")",
+	},
+	{
 		name: "fence-column-of-any-lock", rule: "tokens of different locks are not compared, in a column either",
 		file: "fence/column.go", tests: sqlTests,
 		old: "(%s = %s OR %s = 0)\",", new: "(%s = %s OR %s >= 0)\",",

@@ -1,0 +1,78 @@
+package fence
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// cuts are what ends a statement, hides the rest of it, or makes a quote mean something
+// else: after it, the condition of a Column might be none. SQLite stops at a zero byte.
+var cuts = []string{";", "/*", "--", `\`, "\x00"}
+
+// checkSet refuses what could cut the condition off that Column puts behind set. It
+// does not repeat set, which may have values in it.
+func (d Dialect) checkSet(set string) error {
+	for _, cut := range cuts {
+		if at := strings.Index(set, cut); at >= 0 {
+			return cutAt(at, cut)
+		}
+	}
+	if !utf8.ValidString(set) {
+		return errors.New("the set is not valid UTF-8")
+	}
+	return d.checkQuotes(set)
+}
+
+func cutAt(at int, what string) error {
+	return fmt.Errorf("the set has %q at byte %d, which could cut the fence off: values belong in args", what, at)
+}
+
+// checkQuotes reads set as the database does: what is quoted is no matter, but each
+// quote is closed, and outside nothing begins a comment or another kind of string.
+func (d Dialect) checkQuotes(set string) error {
+	var end byte // of the present quote
+	begun := 0
+	for i := range len(set) {
+		switch c := set[i]; {
+		case end != 0:
+			if c == end {
+				end = 0
+			}
+		case d.hides(c, set[i+1:]):
+			return cutAt(i, string(c))
+		default:
+			end, begun = d.closing(c), i
+		}
+	}
+	if end != 0 {
+		return fmt.Errorf("the set has a quote at byte %d that is not closed: values belong in args", begun)
+	}
+	return nil
+}
+
+// closing is what ends the quote that c begins, or 0 if it begins none.
+func (d Dialect) closing(c byte) byte {
+	switch {
+	case c == '\'' || c == '"' || c == '`':
+		return c
+	case c == '[' && d == SQLite:
+		return ']'
+	default:
+		return 0
+	}
+}
+
+// hides reports whether c, which is not quoted and has rest behind it, begins a comment
+// of MySQL, or a string between dollars; a backtick in PostgreSQL is no quote.
+func (d Dialect) hides(c byte, rest string) bool {
+	switch d {
+	case MySQL:
+		return c == '#'
+	case PostgreSQL:
+		return c == '`' || c == '$' && (rest == "" || rest[0] < '0' || rest[0] > '9')
+	default:
+		return false
+	}
+}
