@@ -157,6 +157,7 @@ type request struct {
 	gist        gist // of data
 	n           int  // of this process
 	p           *process
+	sent        time.Duration
 	fate        fate
 	answers     chan answer
 }
@@ -178,6 +179,7 @@ func (v *view) send(ctx context.Context, r *request) (cas.Object, error) {
 	}
 	select {
 	case a := <-r.answers:
+		v.w.taken(r, a)
 		return a.object, a.err
 	case <-ctx.Done():
 		return cas.Object{}, ctx.Err()
@@ -197,9 +199,13 @@ func (w *world) dispatch(p *process, r *request) bool {
 	if r.writes() {
 		r.gist = gistOf(r.data)
 		w.rankOf(r.gist.token)
+		if r.gist.token > p.claim {
+			p.claim, p.claimed = r.gist.token, w.loop.now()
+		}
 		w.checkRelease(p, r)
 	}
 	now := w.loop.now()
+	r.sent = now
 	r.fate = w.draw(p.fates, w.faults, w.down || now < p.cutUntil, r.writes())
 	w.mark(p, "sends", r.n, r.op, r.fate.before, r.fate.after)
 	if w.tracing() {
@@ -303,6 +309,16 @@ func (w *world) hear(r *request, a answer) {
 	w.mark(r.p, "gets", r.n)
 	if w.tracing() {
 		w.say(r.p, "gets the answer to #%d: %s", r.n, w.show(a))
+	}
+}
+
+// taken notes a write that its sender knows to be done. An answer that comes after the
+// sender has given up tells nobody anything.
+func (w *world) taken(r *request, a answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.writes() && a.err == nil {
+		r.p.confirmed = max(r.p.confirmed, r.sent)
 	}
 }
 

@@ -53,6 +53,7 @@ type NightReport struct {
 	Pauses     int
 	Lost       int // runs that lost their lease
 	Unrecorded int // runs that Once said it could not record
+	Excused    int // nights without crash or pause in which it was run again; see RuleSlotExactly
 	Requests   int
 
 	Hash       uint64
@@ -69,6 +70,7 @@ func (r *NightReport) Add(o NightReport) {
 	r.Pauses += o.Pauses
 	r.Lost += o.Lost
 	r.Unrecorded += o.Unrecorded
+	r.Excused += o.Excused
 	r.Requests += o.Requests
 }
 
@@ -95,7 +97,8 @@ type nights struct {
 	waiting  int  // lives to come
 	writes   int  // that were heeded
 	crashes  map[*process]crash
-	worked   map[*process]time.Duration // when a job has ended
+	took     map[*process]time.Duration // when a job has begun
+	worked   map[*process]time.Duration // and ended
 }
 
 // A crash is what is planned for a process.
@@ -111,7 +114,7 @@ func RunNights(c Nights) NightReport { return runNights(c, false) }
 func TellNights(c Nights) NightReport { return runNights(c, true) }
 
 func runNights(c Nights, tell bool) NightReport {
-	n := &nights{Nights: c, crashes: make(map[*process]crash), worked: make(map[*process]time.Duration)}
+	n := &nights{Nights: c, crashes: make(map[*process]crash), took: make(map[*process]time.Duration), worked: make(map[*process]time.Duration)}
 	n.world = newWorld(Config{
 		Seed: c.Seed, TTL: 30 * time.Second, Poll: 5 * time.Second, Drift: 0.01, Latency: 100 * time.Millisecond,
 		Fair: drizzle, Storm: storm, Weather: time.Minute, Outages: 0.15, Harm: time.Minute, Etags: c.Seed%2 == 0,
@@ -143,6 +146,7 @@ func (n *nights) goBy(night int) {
 	n.pass(n.due - anHour - n.loop.now())
 	n.recorded, n.begun, n.excused, n.all = false, 0, false, nil
 	clear(n.crashes)
+	clear(n.took)
 	clear(n.worked)
 	n.key, n.faults = n.keyOf(night), n.Fair
 	n.note(nil, "night %d", night)
@@ -298,6 +302,9 @@ func (n *nights) once(ctx context.Context, c *campaign) (bool, error) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.worked[c.p] = n.loop.now()
+		if err != nil && n.outage(c.p.confirmed) {
+			n.excused = true
+		}
 		return err
 	}
 	if n.Plain {
@@ -314,6 +321,8 @@ func (n *nights) begin(ctx context.Context, p *process) {
 	}
 	n.begun++
 	n.report.Runs++
+	n.took[p] = n.loop.now()
+	p.confirmed = max(p.confirmed, p.claimed) // it may know by a read
 	n.note(p, "runs the job, the time of this night's run %d", n.begun)
 	if n.recorded {
 		n.violated(RuleSlotOnce, "%v runs %s", p, n.key)
@@ -345,9 +354,16 @@ func (n *nights) returned(ctx context.Context, p *process, ran bool, err error) 
 	if unrecorded {
 		n.report.Unrecorded++
 	}
-	if lost || unrecorded && n.loop.now()-n.worked[p] >= n.TTL-n.TTL/50 { // by its own clock; so many faults in a row are an outage
+	if unrecorded && n.outage(n.worked[p]) || lost && p.misled > n.took[p] {
 		n.excused = true
 	}
+}
+
+// outage reports whether a process that was last sure of its lease then must let it go
+// now. That is after 0.97 TTL by its own clock, which may be fast: as long as that the
+// network has failed it again and again.
+func (n *nights) outage(since time.Duration) bool {
+	return n.loop.now()-since >= n.TTL*96/100
 }
 
 // heed looks what a write has made of the record.
@@ -409,6 +425,9 @@ func (n *nights) judge() {
 	}
 	if n.begun > 1 {
 		n.report.Repeated++
+	}
+	if n.begun > 1 && n.excused && !n.Rough {
+		n.report.Excused++
 	}
 	switch {
 	case !n.recorded && lives && !n.Plain:

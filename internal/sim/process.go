@@ -36,6 +36,9 @@ type process struct {
 	jumps     [2]time.Duration // when the wall clock was set, the last two times
 	blind     bool             // its wall clock is set back, so it would not see a sleep
 	misled    time.Duration    // when a stale answer last came
+	claim     backends.Token   // the highest that it wrote, or tried to
+	claimed   time.Duration    // when it first did
+	confirmed time.Duration    // when the last write was sent of which it knows that it is done
 	sent      int
 	terms     []*term
 	window    time.Duration // budget: a stretch of time

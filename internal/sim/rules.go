@@ -1,6 +1,12 @@
 package sim
 
 // The rules that a world is held to. A violation begins with the name of its rule.
+//
+// RuleSlotExactly is for nights without crashes and pauses. It excuses a second run of a
+// slot in two cases only, which are counted: the first holder learned for 0.96 TTL of no
+// write that succeeded, so that its deadline came, or was yet to record the slot after
+// as long; or it lost its lease after it was shown an earlier state of the record in
+// that term, as a stale read may cost a lease.
 const (
 	RuleOneBelieves = "one believes at a time"
 	RuleTokensRise  = "tokens rise in the order of acquisition"
