@@ -49,9 +49,9 @@ type RetryError struct {
 
 func (e *RetryError) Error() string {
 	if e.After > 0 {
-		return fmt.Sprintf("store asks to retry after %v: %v", e.After, e.Err)
+		return fmt.Sprintf("retry after %v: %v", e.After, e.Err)
 	}
-	return fmt.Sprintf("store asks to retry: %v", e.Err)
+	return fmt.Sprintf("retry later: %v", e.Err)
 }
 
 func (e *RetryError) Unwrap() error { return e.Err }

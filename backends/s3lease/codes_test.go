@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bloblease/bloblease/backends"
@@ -86,6 +88,9 @@ func TestCodes(t *testing.T) {
 		{405, "MethodNotAllowed", backends.ErrUnsupported},
 		{501, "NotImplemented", backends.ErrUnsupported},
 		{301, "PermanentRedirect", backends.ErrNoContainer},
+		{307, "TemporaryRedirect", backends.ErrNoContainer},
+		{400, "InvalidBucketName", backends.ErrNoContainer},
+		{404, "XAdminUserNotFound", backends.ErrDenied},
 	} {
 		t.Run(fmt.Sprint(row.status, row.code), func(t *testing.T) {
 			inModel(t, nil, func(t *testing.T, m *model) {
@@ -119,6 +124,29 @@ func TestARetryAfterIsPassedOn(t *testing.T) {
 			is(t, err, &backends.RetryError{After: want})
 		}
 	})
+}
+
+// Where making a bucket is no remedy, nobody is told to.
+func TestABucketThatIsElsewhereOrCannotBeIsNotToBeMade(t *testing.T) {
+	for _, row := range []struct {
+		status int
+		code   string
+		says   string
+	}{
+		{301, "PermanentRedirect", "the bucket is at another endpoint"},
+		{307, "TemporaryRedirect", "the bucket is at another endpoint"},
+		{400, "InvalidBucketName", "no bucket can have this name"},
+	} {
+		t.Run(row.code, func(t *testing.T) {
+			inModel(t, nil, func(t *testing.T, m *model) {
+				m.layer.Inject(fakestore.Always(instead(row.status, row.code)))
+				_, err := m.client(t).Acquire(t.Context(), "job", claim("holder"))
+				require.ErrorIs(t, err, backends.ErrNoContainer)
+				require.ErrorContains(t, err, row.says)
+				require.NotContains(t, err.Error(), "make it with")
+			})
+		})
+	}
 }
 
 func TestAMissingBucketNamesTheCommandThatMakesIt(t *testing.T) {
@@ -190,6 +218,46 @@ func TestCredentialsThatCannotBeHadAreADenial(t *testing.T) {
 	})
 }
 
+// Credentials come from a service of their own, such as IMDS or STS. What it answers
+// is not S3's answer.
+func TestAnAnswerOfTheSourceOfCredentialsIsNotTheStores(t *testing.T) {
+	busy := &backends.RetryError{After: 7 * time.Second}
+	for status, means := range map[int]error{
+		400: backends.ErrDenied, 401: backends.ErrDenied, 403: backends.ErrDenied, 404: backends.ErrDenied, 405: backends.ErrDenied,
+		408: busy, 429: busy, 500: busy, 503: busy,
+	} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			inModel(t, nil, func(t *testing.T, m *model) {
+				b := m.client(t, func(o *awss3.Options) { o.Credentials = refusing(status) })
+				_, observing := b.Observe(t.Context(), "job")
+				_, acquiring := b.Acquire(t.Context(), "job", claim("holder"))
+				for _, err := range []error{observing, acquiring} {
+					is(t, err, means)
+					require.Equal(t, means == backends.ErrDenied, errors.Is(err, backends.ErrDenied)) //nolint:errorlint // which row it is
+					require.NotErrorIs(t, err, backends.ErrUnsupported)
+					require.ErrorContains(t, err, "nothing to sign with: ")
+					require.ErrorContains(t, err, fmt.Sprint("StatusCode: ", status))
+					require.NotContains(t, err.Error(), "S3 answers")
+					require.NotContains(t, err.Error(), "s3:")
+					require.NotContains(t, err.Error(), "store")
+				}
+				require.Empty(t, m.layer.Counts())
+			})
+		})
+	}
+}
+
+// refusing is a source of credentials that answers with a status.
+func refusing(status int) aws.CredentialsProvider {
+	return aws.NewCredentialsCache(aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		answer := &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {"7"}}}
+		return aws.Credentials{}, &smithy.OperationError{
+			ServiceID: "ec2imds", OperationName: "GetMetadata",
+			Err: &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: answer}, Err: errors.New("request to EC2 IMDS failed")},
+		}
+	}))
+}
+
 // A source of credentials that hangs is like a store that does.
 func TestCredentialsThatTakeTooLongAreNoDenial(t *testing.T) {
 	inModel(t, nil, func(t *testing.T, m *model) {
@@ -219,6 +287,12 @@ func TestAnEndedContextIsItsOwnReason(t *testing.T) {
 		stop()
 		_, err = b.Observe(ctx, "job")
 		require.ErrorIs(t, err, context.Canceled)
+		ctx, stop = context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, stop)
+		_, err = b.Verify(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotContains(t, err.Error(), "StatusCode")
+		require.NotContains(t, err.Error(), "RequestID")
 	})
 }
 

@@ -118,7 +118,7 @@ func TestNewRefuses(t *testing.T) {
 		"PrefixNoSlash":   {bucket: "leases", own: s3lease.Options{Prefix: "team"}, says: `prefix "team" does not end in "/"`},
 		"PrefixAbsolute":  {bucket: "leases", own: s3lease.Options{Prefix: "/team/"}, says: "empty part"},
 		"PrefixUp":        {bucket: "leases", own: s3lease.Options{Prefix: "../"}, says: `the part ".."`},
-		"PrefixOnlySlash": {bucket: "leases", own: s3lease.Options{Prefix: "/"}, says: "prefix"},
+		"PrefixOnlySlash": {bucket: "leases", own: s3lease.Options{Prefix: "/"}, says: `prefix "/" has nothing before its "/"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := c.o

@@ -46,34 +46,64 @@ const (
 // explain turns an error of the SDK into one of ours: one line, typed, and without
 // secrets.
 func (s *store) explain(a act, err error) error {
-	var response *smithyhttp.ResponseError
-	if !errors.As(err, &response) || response.Response == nil || response.Response.Response == nil {
-		return unanswered(err)
-	}
-	status := response.HTTPStatusCode()
-	if status == 0 { // how the SDK marks that there is no answer
-		return unanswered(err)
-	}
-	if status < http.StatusMultipleChoices {
-		return fmt.Errorf("S3 answers %d, with headers that make no sense", status)
-	}
-	return s.refused(a, status, codeOf(err), response.Response.Header)
-}
-
-// unanswered explains why there is no answer. What the SDK says of credentials it
-// says before it sends anything.
-func unanswered(err error) error {
-	var op *smithy.OperationError
-	if errors.As(err, &op) && op.Err != nil {
+	if op := (*smithy.OperationError)(nil); errors.As(err, &op) && op.Err != nil {
 		err = op.Err
 	}
-	if strings.HasPrefix(err.Error(), "get identity: ") || strings.HasPrefix(err.Error(), "sign request: ") {
-		for _, prefix := range []string{"get identity: ", "get credentials: "} { // what they wrap says more
-			if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), prefix) {
-				err = inner
-			}
+	if unsigned(err) { // so an answer in it is not S3's
+		return unsignable(err)
+	}
+	response := answerIn(err)
+	if response == nil {
+		return unanswered(err)
+	}
+	if response.StatusCode < http.StatusMultipleChoices {
+		return fmt.Errorf("S3 answers %d, with headers that make no sense", response.StatusCode)
+	}
+	return s.refused(a, response.StatusCode, codeOf(err), response.Header)
+}
+
+// answerIn is the answer in an error of the SDK; nil if there is none.
+func answerIn(err error) *http.Response {
+	var e *smithyhttp.ResponseError
+	if !errors.As(err, &e) || e.Response == nil || e.Response.Response == nil || e.Response.StatusCode == 0 {
+		return nil // status 0 is how the SDK marks that there is no answer
+	}
+	return e.Response.Response
+}
+
+// unsigned reports whether the SDK had nothing to sign the request with, and so did
+// not send it.
+func unsigned(err error) bool {
+	return strings.HasPrefix(err.Error(), "get identity: ") || strings.HasPrefix(err.Error(), "sign request: ")
+}
+
+// unsignable explains why there are no credentials. Their source may be a service
+// of its own, which is busy or out of order for a while.
+func unsignable(err error) error {
+	for _, prefix := range []string{"get identity: ", "get credentials: "} { // what they wrap says more
+		if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), prefix) {
+			err = inner
 		}
-		return fmt.Errorf("nothing to sign with: %w", redact.Error(err, backends.ErrDenied))
+	}
+	const text = "nothing to sign with: %w"
+	if answer := answerIn(err); answer != nil && passing(answer.StatusCode) {
+		return &backends.RetryError{After: retryAfter(answer.Header), Err: fmt.Errorf(text, redact.Error(err))}
+	}
+	return fmt.Errorf(text, redact.Error(err, backends.ErrDenied))
+}
+
+// passing reports whether the same question may have another answer soon.
+func passing(status int) bool {
+	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
+}
+
+// unanswered explains why there is no answer, without what the SDK says around it.
+func unanswered(err error) error {
+	if e := (*smithyhttp.ResponseError)(nil); errors.As(err, &e) && e.Err != nil {
+		err = e.Err
+	}
+	if e := (*smithy.CanceledError)(nil); errors.As(err, &e) && e.Err != nil {
+		err = e.Err
 	}
 	return redact.Error(err)
 }
@@ -103,7 +133,7 @@ func (s *store) refused(a act, status int, code string, h http.Header) error {
 	switch region := h.Get("X-Amz-Bucket-Region"); {
 	case moved(status, code) && regionForm.MatchString(region):
 		e.means = fmt.Errorf("%w: the bucket is in region %s, and the client is for another", backends.ErrNoContainer, region)
-	case errors.Is(e.means, backends.ErrNoContainer) && s.remedy != "":
+	case e.means == backends.ErrNoContainer && s.remedy != "": //nolint:errorlint // not where it is elsewhere, or impossible
 		e.means = fmt.Errorf("%w: make it with `%s`", e.means, s.remedy)
 	case e.means == backends.ErrDenied: //nolint:errorlint // only where the code does not say more
 		e.means = fmt.Errorf("%w: %s", e.means, string(a))
@@ -143,9 +173,10 @@ var meanings = map[string]error{
 
 	"NoSuchBucket":      backends.ErrNoContainer,
 	"NoSuchAccessPoint": backends.ErrNoContainer,
-	"InvalidBucketName": backends.ErrNoContainer,
+	"InvalidBucketName": fmt.Errorf("%w: no bucket can have this name", backends.ErrNoContainer),
 
 	"InvalidAccessKeyId":           denied("the store does not know the access key"),
+	"XAdminUserNotFound":           denied("the store does not know the access key"), // of versitygw, with 404
 	"SignatureDoesNotMatch":        denied("the secret key is not the access key's, or something on the way changes requests"),
 	"ExpiredToken":                 denied("the credentials have expired"),
 	"TokenRefreshRequired":         denied("the credentials have expired"),
