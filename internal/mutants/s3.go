@@ -85,6 +85,11 @@ var s3Mutants = []mutant{
 		old: "	d.learn(plain, err)\n", new: "	d.unquoted = d.unquoted || err != nil\n",
 	},
 	{
+		name: "s3-source-is-the-store", rule: "what the source of the credentials answers is not the store's answer",
+		file: "backends/s3lease/errors.go", tests: s3Tests,
+		old: "	if unsigned(err) { // so", new: "	if unsigned(err) && answerIn(err) == nil { // so",
+	},
+	{
 		name: "s3-answer-in-errors", rule: "no error tells a secret",
 		file: "backends/s3lease/errors.go", tests: s3Tests,
 		old: "	if !codeForm.MatchString(code) {\n", new: "	if false {\n",
