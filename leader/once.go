@@ -180,7 +180,7 @@ type job struct {
 	options OnceOptions
 	slot    Slot
 	next    string // the mark with the slot as done
-	reached bool   // a request has succeeded
+	reached bool   // the store has been seen to keep leases; a read alone does not say so
 }
 
 func newJob(m *mutex.Mutex, slot Slot, run func(context.Context, *mutex.Lease) error, o OnceOptions) *job {
@@ -235,7 +235,6 @@ func (j *job) attempt(ctx context.Context) (lease *mutex.Lease, done bool, err e
 	if err != nil {
 		return nil, false, err
 	}
-	j.reached = true
 	if j.slot, err = j.slot.resolved(r.Now, j.options.Grace); err != nil {
 		return nil, false, hopeless{err}
 	}
@@ -243,9 +242,11 @@ func (j *job) attempt(ctx context.Context) (lease *mutex.Lease, done bool, err e
 		return nil, done, err
 	}
 	if r.State == backends.Held {
+		j.reached = true
 		return nil, false, &backends.HeldError{Record: r}
 	}
 	lease, err = j.m.TryLock(ctx)
+	j.reached = j.reached || err == nil || errors.Is(err, mutex.ErrHeld)
 	if err != nil {
 		return nil, false, err
 	}

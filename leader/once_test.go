@@ -383,6 +383,27 @@ func TestAWrongSetUpEndsOnce(t *testing.T) {
 	})
 }
 
+// A readOnly backend may be read.
+type readOnly struct{ backends.Backend }
+
+func (readOnly) Acquire(context.Context, string, backends.Claim) (backends.Grant, error) {
+	return backends.Grant{}, backends.ErrDenied
+}
+
+// That the record could be read does not say that it may be written.
+func TestAMissingRightToWriteEndsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		start := time.Now()
+		ran, err := leader.Once(ctx, newMutex(t, readOnly{memlease.New()}, nil), night, never, nil)
+		require.ErrorIs(t, err, backends.ErrDenied)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.False(t, ran)
+		require.Zero(t, time.Since(start))
+	})
+}
+
 func TestWhatIsNotRecordedIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, down := memlease.New(), errors.New("no route to host")

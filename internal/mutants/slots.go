@@ -38,6 +38,11 @@ var slotMutants = []mutant{
 		old: "		bound = l.ttl\n", new: "		bound += 0 * l.ttl\n",
 	},
 	{
+		name: "slot-read-is-reached", rule: "without the right to write, Once ends at once",
+		file: "leader/once.go", tests: slotTests,
+		old: "	if r.State == backends.Held {\n		j.reached = true\n", new: "	j.reached = true\n	if r.State == backends.Held {\n",
+	},
+	{
 		name: "slot-kinds-forgotten", rule: "kinds of slots never mix",
 		file: "leader/mark.go", tests: slotTests,
 		old: "	next := slices.Clone(l)\n", new: "	next := slices.Clone(l[i : i+1])\n	i = 0\n",
