@@ -18,7 +18,7 @@ type Verifiable interface {
 	// Fresh returns the same store over connections of its own, and what closes
 	// them: so that the answers of several servers behind one address are
 	// compared, and not those of one. A store without connections returns
-	// itself.
+	// itself; one that cannot have others returns nil, and the report says so.
 	Fresh() (store Store, closeAll func())
 	// Right names a right in the words of the store, and for which of its objects.
 	// It returns "" if the denial, an error of this Store's, has another reason,
@@ -66,6 +66,12 @@ func (e *Engine) subject() probe.Subject {
 		return s
 	}
 	s.Title, s.Right, s.Extra = v.Describe(), v.Right, v.Inspect
+	fresh, closeAll := v.Fresh()
+	if fresh == nil {
+		s.Shared = true
+		return s
+	}
+	closeAll()
 	s.Fresh = func() (probe.Store, func()) {
 		fresh, closeAll := v.Fresh()
 		return probed(fresh), closeAll

@@ -63,12 +63,12 @@ func (s *store) explain(a act, err error) error {
 }
 
 // answerIn is the answer in an error of the SDK; nil if there is none.
-func answerIn(err error) *http.Response {
+func answerIn(err error) *smithyhttp.Response {
 	var e *smithyhttp.ResponseError
 	if !errors.As(err, &e) || e.Response == nil || e.Response.Response == nil || e.Response.StatusCode == 0 {
 		return nil // status 0 is how the SDK marks that there is no answer
 	}
-	return e.Response.Response
+	return e.Response
 }
 
 // unsigned reports whether the SDK had nothing to sign the request with, and so did

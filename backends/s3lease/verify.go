@@ -31,11 +31,11 @@ func (s *store) Describe() string {
 }
 
 // Fresh implements cas.Verifiable. It works for the SDK's own HTTP client, and for
-// one of net/http; another has the connections that it has.
+// one of net/http, but not for one whose transport is wrapped.
 func (s *store) Fresh() (cas.Store, func()) {
 	client, transport := freshClient(s.client.Options().HTTPClient)
 	if client == nil {
-		return s, func() {}
+		return nil, nil
 	}
 	transport.WriteBufferSize = smallBuffer
 	client.Transport = hesitant{transport, clock.Of(s)}

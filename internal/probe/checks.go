@@ -247,7 +247,7 @@ func (r *run) readAfterWrite(ctx context.Context) error {
 			"look for a cache in between, or a setting for strong consistency; otherwise "+otherStore,
 			"%d of %d reads%s did not show what was written just before", late, readings*readers, r.apart())
 	}
-	if err := r.pass("%d reads%s showed what was written just before", readings*readers, r.apart()); err != nil {
+	if err := r.passApart("%d reads%s showed what was written just before", readings*readers, r.apart()); err != nil {
 		return err
 	}
 	r.current = "same version"
@@ -264,6 +264,18 @@ func (r *run) apart() string {
 		return ""
 	}
 	return " on connections of their own"
+}
+
+// passApart is pass for a check that says less if all requests share connections.
+func (r *run) passApart(saw string, args ...any) error {
+	if !r.Shared {
+		return r.pass(saw, args...)
+	}
+	return r.note(backends.Check{
+		Name: r.current, Result: backends.Warned, Saw: fmt.Sprintf(saw, args...) + ", on connections that they may share",
+		Means: "of several servers behind one address, perhaps only one was tried",
+		Do:    "the client's transport cannot be copied: verify with a plain one",
+	})
 }
 
 // newReaders reads the object over new connections, at once.
@@ -305,7 +317,7 @@ func (r *run) race(ctx context.Context) error {
 			decided++
 		}
 		if decided == Rounds() {
-			return r.pass("in %d rounds of %d writers%s, one won each", decided, Writers, r.apart())
+			return r.passApart("in %d rounds of %d writers%s, one won each", decided, Writers, r.apart())
 		}
 	}
 	return r.busy(fmt.Sprintf("for a race: of %d rounds only %d had a winner", 3*Rounds(), decided))

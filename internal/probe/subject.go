@@ -41,8 +41,10 @@ type Subject struct {
 	Title string      // for the report
 	Clock clock.Clock // of this process
 	// Fresh returns the same store over connections of its own, and what closes
-	// them. Nil says that there are no connections.
+	// them. Nil says that there are none.
 	Fresh func() (Store, func())
+	// Shared says that there would be, but for the client of this program.
+	Shared bool
 	// Dated says that the dates of the store may come to matter, Slack how far
 	// the difference of two of them may be off, and Granularity their step.
 	Dated              bool
