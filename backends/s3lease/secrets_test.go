@@ -37,22 +37,30 @@ import (
 // Canaries: none of these may be printed.
 const (
 	accessKey    = "ASIAQWERTYUIOPASDFGH"
+	plainKey     = "garage-key-31c2f1" // of a store that is not Amazon's
 	secretKey    = "c2VjcmV0/c2VjcmV0+c2VjcmV0c2VjcmV0c2Vjcm"
 	sessionToken = "IQoJb3JpZ2luX2VjEHoaCWV1LXdlc3QtMSJHMEUCIQDsession/token+ln+AAAAAAAA=="
 	signature    = "fe5f80f77d5fa3beca038a248ff027d0445342fe2855ddc963176630326f1024"
 	password     = "hunter2hunter2"
 )
 
-var presigned = "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=" + accessKey + "%2F20260101%2Feu-central-1%2Fs3%2Faws4_request" +
-	"&X-Amz-Security-Token=" + url.QueryEscape(sessionToken) + "&X-Amz-Signature=" + signature
+// signed is the query of a URL, and authorized a header, of an access key.
+func signed(id string) string {
+	return "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=" + id + "%2F20260101%2Feu-central-1%2Fs3%2Faws4_request" +
+		"&X-Amz-Security-Token=" + url.QueryEscape(sessionToken) + "&X-Amz-Signature=" + signature
+}
 
-const authorization = "AWS4-HMAC-SHA256 Credential=" + accessKey + "/20260101/eu-central-1/s3/aws4_request, SignedHeaders=host;x-amz-date, Signature=" + signature
+func authorized(id string) string {
+	return "AWS4-HMAC-SHA256 Credential=" + id + "/20260101/eu-central-1/s3/aws4_request, SignedHeaders=host;x-amz-date, Signature=" + signature
+}
+
+var presigned, authorization = signed(accessKey), authorized(accessKey)
 
 // leaks are the canaries in a text, in any spelling.
 func leaks(text string) (found []string) {
 	lower := strings.ToLower(text)
 	for _, s := range []string{
-		accessKey, secretKey, url.QueryEscape(secretKey), sessionToken, url.QueryEscape(sessionToken),
+		accessKey, plainKey, secretKey, url.QueryEscape(secretKey), sessionToken, url.QueryEscape(sessionToken),
 		strings.TrimRight(sessionToken, "="), signature, password, "x-amz-signature", "signedheaders",
 	} {
 		if strings.Contains(lower, strings.ToLower(s)) {
@@ -113,26 +121,35 @@ func secretive(t *testing.T, rt http.RoundTripper, o ...func(*awss3.Options)) *s
 }
 
 // wireErrors are what transports return. Some tell more than they should.
-var wireErrors = map[string]error{
-	"DNS":          &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "leases.s3.eu-central-1.amazonaws.com", IsNotFound: true}},
-	"Refused":      &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
-	"Certificate":  &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "model"}},
-	"Authority":    x509.UnknownAuthorityError{},
-	"Handshake":    tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"},
-	"Timeout":      context.DeadlineExceeded,
-	"Cancelled":    context.Canceled,
-	"URL":          &url.Error{Op: "Put", URL: "https://model/leases/job?" + presigned, Err: errors.New("gone")},
-	"URLInText":    fmt.Errorf("cannot reach https://model/leases/job?%s: gone", presigned),
-	"QueryInText":  fmt.Errorf("cannot reach /leases/job?%s: gone", presigned),
-	"Proxy":        fmt.Errorf("proxyconnect tcp: http://user:%s@proxy:3128 refused", password),
-	"Header":       fmt.Errorf("bad header Authorization: %s", authorization),
-	"HeaderAlone":  fmt.Errorf("net/http: invalid header field value %q", authorization),
-	"TokenHeader":  fmt.Errorf("bad header X-Amz-Security-Token: %s", sessionToken),
-	"Environment":  fmt.Errorf("AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s", accessKey, secretKey),
-	"JSON":         fmt.Errorf(`{"AccessKeyId": "%s", "SecretAccessKey": "%s", "Token": "%s"}`, accessKey, secretKey, sessionToken),
-	"Page":         fmt.Errorf("GET http://169.254.169.254\n-----\nRESPONSE 401\n{\"Token\":\"%s\"}\n-----", sessionToken),
-	"Wrapped":      fmt.Errorf("roundtripper: %w", &url.Error{Op: "Get", URL: "https://model?" + presigned, Err: errors.New("gone")}),
-	"TwiceWrapped": &url.Error{Op: "Get", URL: "https://a?" + presigned, Err: &url.Error{Op: "Get", URL: "https://b?" + presigned, Err: errors.New("gone")}},
+var wireErrors = telling(accessKey, telling(plainKey, map[string]error{
+	"DNS":         &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "leases.s3.eu-central-1.amazonaws.com", IsNotFound: true}},
+	"Refused":     &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+	"Certificate": &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "model"}},
+	"Authority":   x509.UnknownAuthorityError{},
+	"Handshake":   tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"},
+	"Timeout":     context.DeadlineExceeded,
+	"Cancelled":   context.Canceled,
+	"Proxy":       fmt.Errorf("proxyconnect tcp: http://user:%s@proxy:3128 refused", password),
+	"TokenHeader": fmt.Errorf("bad header X-Amz-Security-Token: %s", sessionToken),
+	"Page":        fmt.Errorf("GET http://169.254.169.254\n-----\nRESPONSE 401\n{\"Token\":\"%s\"}\n-----", sessionToken),
+}))
+
+// telling adds those that have an access key in them.
+func telling(id string, to map[string]error) map[string]error {
+	for name, err := range map[string]error{
+		"URL":          &url.Error{Op: "Put", URL: "https://model/leases/job?" + signed(id), Err: errors.New("gone")},
+		"URLInText":    fmt.Errorf("cannot reach https://model/leases/job?%s: gone", signed(id)),
+		"QueryInText":  fmt.Errorf("cannot reach /leases/job?%s: gone", signed(id)),
+		"Header":       fmt.Errorf("bad header Authorization: %s", authorized(id)),
+		"HeaderAlone":  fmt.Errorf("net/http: invalid header field value %q", authorized(id)),
+		"Environment":  fmt.Errorf("AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s", id, secretKey),
+		"JSON":         fmt.Errorf(`{"AccessKeyId": "%s", "SecretAccessKey": "%s", "Token": "%s"}`, id, secretKey, sessionToken),
+		"Wrapped":      fmt.Errorf("roundtripper: %w", &url.Error{Op: "Get", URL: "https://model?" + signed(id), Err: errors.New("gone")}),
+		"TwiceWrapped": &url.Error{Op: "Get", URL: "https://a?" + signed(id), Err: &url.Error{Op: "Get", URL: "https://b?" + signed(id), Err: errors.New("gone")}},
+	} {
+		to[name+" "+id[:4]] = err
+	}
+	return to
 }
 
 // answers are what servers say, and what they echo.
@@ -160,7 +177,7 @@ func echoing(status int, code, text string) fakestore.Fault {
 	f := s3.Coded(fakestore.Refused(status, -1), code)
 	f.Header.Set("X-Echo", authorization)
 	f.Body = "<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>" + text + "</Message>" +
-		"<AWSAccessKeyId>" + accessKey + "</AWSAccessKeyId><StringToSign>" + authorization + "</StringToSign></Error>"
+		"<AWSAccessKeyId>" + accessKey + "</AWSAccessKeyId><AccessKeyId>" + plainKey + "</AccessKeyId><StringToSign>" + authorization + "</StringToSign></Error>"
 	return f
 }
 

@@ -116,7 +116,7 @@ func (s *store) Right(r cas.Right, denial error) string {
 	if !errors.As(denial, &e) || meanings[e.code] != nil { // it says itself what is wrong
 		return ""
 	}
-	bucket, objects := "arn:aws:s3:::"+s.bucket, "/"
+	bucket, objects := "arn:"+partition(s.client.Options().Region)+":s3:::"+s.bucket, "/"
 	if strings.HasPrefix(s.bucket, "arn:") { // of an access point
 		bucket, objects = s.bucket, "/object/"
 	}
@@ -131,6 +131,16 @@ func (s *store) Right(r cas.Right, denial error) string {
 	default:
 		return "s3:PutObject with If-Match on " + objects + ", or kms:GenerateDataKey and kms:Decrypt on the bucket's key"
 	}
+}
+
+// partition is the part of AWS that a region is in.
+func partition(region string) string {
+	for prefix, name := range map[string]string{"cn-": "aws-cn", "us-gov-": "aws-us-gov", "eusc-": "aws-eusc"} {
+		if strings.HasPrefix(region, prefix) {
+			return name
+		}
+	}
+	return "aws"
 }
 
 // Inspect implements cas.Verifiable: it tries a deletion that must be refused. The

@@ -178,6 +178,18 @@ func TestVerifyNamesTheMissingRight(t *testing.T) {
 			})
 		})
 	}
+	for region, want := range map[string]string{
+		"eu-central-1": "arn:aws:s3:::leases/", "cn-north-1": "arn:aws-cn:s3:::leases/", "us-gov-west-1": "arn:aws-us-gov:s3:::leases/",
+		"eusc-de-east-1": "arn:aws-eusc:s3:::leases/",
+	} {
+		t.Run("In"+region, func(t *testing.T) {
+			inModel(t, &s3.Options{Without: []string{"s3:PutObject"}}, func(t *testing.T, m *model) {
+				_, err := m.client(t, s3checks.At(elsewhere), func(o *awss3.Options) { o.Region = region }).Verify(t.Context())
+				require.ErrorIs(t, err, backends.ErrDenied)
+				require.ErrorContains(t, err, " on "+want)
+			})
+		})
+	}
 	t.Run("ACredentialIsNone", func(t *testing.T) {
 		inModel(t, nil, func(t *testing.T, m *model) {
 			m.layer.Inject(fakestore.Always(s3.Denied("SignatureDoesNotMatch")))

@@ -52,7 +52,7 @@ func Error(err error, otherwise ...error) error {
 const (
 	quote  = `(?:\\*["'` + "`" + `]|%(?:25)*2[27]|&quot;|\\+u0022)?`
 	tie    = `(?:=>|[=:>]|%(?:25)*3[ade]|\\+u003[ade]|&#(?:61|x3d);)`
-	naming = `(?:sig|signature|secret|passw(?:or)?d|pwd|passphrase|token|assertion|authorization|(?:\b|_)credential|cookie|key)s?`
+	naming = `(?:sig|signature|secret|passw(?:or)?d|pwd|passphrase|token|assertion|authorization|(?:\b|_)credential|cookie|access[_-]?key[_-]?id|key)s?`
 )
 
 var (

@@ -62,6 +62,8 @@ var secrets = []string{
 	"X-Amz-Security-Token=hunter2", "X-Amz-Signature=hunter2", "X-Amz-Credential=AKIAhunter2/2026",
 	"se=2027&sig=hunter2",
 	"AKIAIOSFODNN7EXAMPLE has no rights",
+	"AWS_ACCESS_KEY_ID=hunter2", "aws-access-key-id: hunter2", "aws_access_key_id = hunter2", `{"AccessKeyId":"hunter2"}`,
+	"%22AccessKeyId%22%3A%22hunter2%22", "<AWSAccessKeyId>hunter2</AWSAccessKeyId>", "?AWSAccessKeyId=hunter2&x=y",
 }
 
 var told = []string{"hunter2", "correct", "horse", "battery", "dXNl", "AKIAIOSFODNN7EXAMPLE"}
@@ -92,6 +94,7 @@ func TestWhatIsNoSecretIsTold(t *testing.T) {
 		"tls: first record does not look like a TLS handshake",
 		"the signature does not match",
 		"no token was found",
+		"the AWS Access Key Id you provided does not exist in our records",
 	} {
 		assert.Equal(t, s, Text(s))
 	}
