@@ -89,6 +89,8 @@ func NewColumn(d Dialect, table string, o *ColumnOptions) (*Column, error) {
 // refused before anything is sent: one with a quote that is not closed or, even within
 // quotes, with ";", "--", "/*", a backslash or a zero byte. Outside quotes, MySQL takes
 // no "#", and PostgreSQL no backtick, and no "$" but that of a placeholder.
+// So is one with placeholders that do not fit args: a $n of PostgreSQL is one of args,
+// and for the others there are as many ?, without numbers, as args.
 //
 // Nil means that the row was changed, or, in a transaction, will have been when that
 // commits. ErrStale and ErrOtherLock mean that it was not, sql.ErrNoRows that there is
@@ -97,7 +99,7 @@ func (c *Column) Update(ctx context.Context, e Execer, key any, lock string, t T
 	if err := check(lock, t); err != nil {
 		return c.failed("update", key, err)
 	}
-	if err := c.dialect.checkSet(set); err != nil {
+	if err := c.dialect.checkSet(set, len(args)); err != nil {
 		return c.failed("update", key, err)
 	}
 	statement, args := c.updating(key, lock, t, set, args)

@@ -3,6 +3,8 @@ package fence
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,9 +13,10 @@ import (
 // else: after it, the condition of a Column might be none. SQLite stops at a zero byte.
 var cuts = []string{";", "/*", "--", `\`, "\x00"}
 
-// checkSet refuses what could cut the condition off that Column puts behind set. It
-// does not repeat set, which may have values in it.
-func (d Dialect) checkSet(set string) error {
+// checkSet refuses what could cut the condition off that Column puts behind set, and
+// placeholders that do not fit args in number. It does not repeat set, which may have
+// values in it.
+func (d Dialect) checkSet(set string, args int) error {
 	for _, cut := range cuts {
 		if at := strings.Index(set, cut); at >= 0 {
 			return cutAt(at, cut)
@@ -22,7 +25,11 @@ func (d Dialect) checkSet(set string) error {
 	if !utf8.ValidString(set) {
 		return errors.New("the set is not valid UTF-8")
 	}
-	return d.checkQuotes(set)
+	bare, err := d.checkQuotes(set)
+	if err != nil {
+		return err
+	}
+	return d.checkPlaces(bare, args)
 }
 
 func cutAt(at int, what string) error {
@@ -30,8 +37,10 @@ func cutAt(at int, what string) error {
 }
 
 // checkQuotes reads set as the database does: what is quoted is no matter, but each
-// quote is closed, and outside nothing begins a comment or another kind of string.
-func (d Dialect) checkQuotes(set string) error {
+// quote is closed, and outside nothing begins a comment or another kind of string. It
+// returns what is outside.
+func (d Dialect) checkQuotes(set string) (bare string, err error) {
+	var outside []byte
 	var end byte // of the present quote
 	begun := 0
 	for i := range len(set) {
@@ -41,13 +50,41 @@ func (d Dialect) checkQuotes(set string) error {
 				end = 0
 			}
 		case d.hides(c, set[i+1:]):
-			return cutAt(i, string(c))
+			return "", cutAt(i, string(c))
 		default:
+			outside = append(outside, c)
 			end, begun = d.closing(c), i
 		}
 	}
 	if end != 0 {
-		return fmt.Errorf("the set has a quote at byte %d that is not closed: values belong in args", begun)
+		return "", fmt.Errorf("the set has a quote at byte %d that is not closed: values belong in args", begun)
+	}
+	return string(outside), nil
+}
+
+// numbered are placeholders with a number.
+var numbered = map[Dialect]*regexp.Regexp{
+	PostgreSQL: regexp.MustCompile(`\$([0-9]+)`),
+	SQLite:     regexp.MustCompile(`\?[0-9]+`),
+}
+
+// checkPlaces keeps the placeholders of a set apart from those that Column puts behind
+// it: what goes beyond args would be given the fence's own arguments, and what they
+// leave over would be taken for those. Bare is the set without what is quoted.
+func (d Dialect) checkPlaces(bare string, args int) error {
+	if d == PostgreSQL {
+		for _, place := range numbered[d].FindAllStringSubmatch(bare, -1) {
+			if n, err := strconv.Atoi(place[1]); err != nil || n > args {
+				return fmt.Errorf("the set has the placeholder $%.20s, but %d args are given", place[1], args)
+			}
+		}
+		return nil
+	}
+	if d == SQLite && numbered[d].MatchString(bare) {
+		return fmt.Errorf("the set has the placeholder %.20s: take ? without a number", numbered[d].FindString(bare))
+	}
+	if n := strings.Count(bare, "?"); n != args {
+		return fmt.Errorf("the set has %d placeholders, but %d args are given", n, args)
 	}
 	return nil
 }

@@ -106,6 +106,28 @@ func TestASetThatCouldCutTheFenceOffIsRefused(t *testing.T) {
 	}
 }
 
+// Beyond args are the fence's own arguments.
+func TestPlaceholdersThatDoNotFitTheArgsAreRefused(t *testing.T) {
+	for set, of := range map[string]struct {
+		d    fence.Dialect
+		says string
+	}{
+		"balance = $1, note = $2":                      {fence.PostgreSQL, "placeholder $2, but 1 args are given"},
+		"note = $99999999999999999999":                 {fence.PostgreSQL, "placeholder $99999999999999999999, but 1"},
+		"note = 'a' || $12":                            {fence.PostgreSQL, "placeholder $12, but 1"},
+		"balance = ?, note = ?":                        {fence.MySQL, "2 placeholders, but 1 args"},
+		"balance = 8, note = '?'":                      {fence.MySQL, "0 placeholders, but 1 args"},
+		"balance = ?, \"note\" = ?, `how many?` = [?]": {fence.SQLite, "2 placeholders, but 1 args"},
+		"balance = ?1, note = ?1":                      {fence.SQLite, "placeholder ?1: take ? without a number"},
+		"note = '?1'":                                  {fence.SQLite, "0 placeholders, but 1 args"},
+	} {
+		c, err := fence.NewColumn(of.d, "accounts", nil)
+		require.NoError(t, err)
+		err = c.Update(t.Context(), nil, 1, "job", 4, set, 100)
+		require.ErrorContains(t, err, of.says, set)
+	}
+}
+
 func TestNamesAreQuoted(t *testing.T) {
 	const rude = "a\"b`c.d;--"
 	for d, quoted := range map[fence.Dialect]string{
