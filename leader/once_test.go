@@ -262,6 +262,7 @@ type observed struct {
 	timeless bool
 	fails    func() error
 	ahead    time.Duration
+	left     time.Duration // of whoever holds the lease; 0: as it is
 }
 
 func (o *observed) Observe(ctx context.Context, name string) (backends.Record, error) {
@@ -275,6 +276,9 @@ func (o *observed) Observe(ctx context.Context, name string) (backends.Record, e
 		o.after()
 	}
 	r.Now = r.Now.Add(o.ahead)
+	if o.left > 0 && r.State == backends.Held {
+		r.Left = o.left
+	}
 	if o.timeless {
 		r.Now = time.Time{}
 	}
@@ -359,6 +363,51 @@ func TestAStoreThatAsksForTimeGetsIt(t *testing.T) {
 		_, err := leader.Once(t.Context(), newMutex(t, b, nil), night, takes(0), nil)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, time.Since(start), 50*time.Second)
+	})
+}
+
+// A day would be longer than anybody waits.
+func TestAStoreThatAsksForADayIsAskedAgainInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memlease.New()
+		b.Fail(&backends.RetryError{After: day, Err: errors.New("busy")})
+		time.AfterFunc(time.Second, func() { b.Fail(nil) })
+		start := time.Now()
+		_, err := leader.Once(t.Context(), newMutex(t, b, nil), night, takes(0), nil)
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), 2*time.Minute)
+	})
+}
+
+// The poll may be longer than what is left of a lease that its holder has given up.
+func TestWhoWaitsTakesOverWhenTheLeaseRunsOutAndNotAPollLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &observed{Backend: memlease.New()}
+		b.left = 3 * time.Second
+		l, err := newMutex(t, b, nil).Lock(t.Context())
+		require.NoError(t, err)
+		time.AfterFunc(time.Second, func() { _ = l.Release(context.Background()) })
+		start := time.Now()
+		_, err = leader.Once(t.Context(), newMutex(t, b, &mutex.Options{TTL: ttl, Poll: ttl}), night, takes(0), nil)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(start), 3*time.Second)
+		require.LessOrEqual(t, time.Since(start), 3*time.Second+ttl/10, "it is not looked at a poll later")
+	})
+}
+
+// The release and the end of ctx come first, and then the record is read all the same.
+func TestTheRecordIsReadThoughTheContextHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		b := memlease.New()
+		ran, err := leader.Once(ctx, newMutex(t, &mute{b}, nil), night, func(context.Context, *mutex.Lease) error {
+			cancel()
+			return nil
+		}, nil)
+		require.NoError(t, err, "it is recorded")
+		require.True(t, ran)
+		done(t, b, night)
 	})
 }
 
