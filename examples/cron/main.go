@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 )
 
 var (
-	dir  = flag.String("dir", os.TempDir(), "a directory that all runs share")
+	dir  = flag.String("dir", filepath.Join(os.TempDir(), "bloblease-cron"), "a directory that all runs share")
 	slot = flag.String("slot", "", "the time for which the scheduler calls, such as 2026-10-12T02:00:00Z")
 	work = flag.Duration("work", time.Second, "how long the job takes")
 )
@@ -28,6 +29,9 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := os.MkdirAll(*dir, 0o700); err != nil {
+		log.Fatal(err)
+	}
 	store, err := filelease.New(*dir)
 	if err != nil {
 		log.Fatal(err)

@@ -19,7 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/bloblease/bloblease/backends"
 	"github.com/bloblease/bloblease/contrib/fencesql/dbserver"
+	"github.com/bloblease/bloblease/mutex"
 )
 
 func TestMain(m *testing.M) {
@@ -58,8 +60,20 @@ func TestNonsenseIsRefused(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), []string{"-customers", "9"}), "too few")
 	require.ErrorContains(t, run(t.Context(), []string{"surplus"}), `argument "surplus" is not expected`)
 	require.ErrorContains(t, run(t.Context(), []string{"-store", filepath.Join(t.TempDir(), "nowhere")}), "no such container")
-	require.ErrorContains(t, run(t.Context(), []string{"-store", "gs://x"}), "no http or https URL")
+	require.ErrorContains(t, run(t.Context(), []string{"-store", "s3://x"}), "-store takes a directory, or the https URL of an Azure container, and this is neither")
 	require.ErrorContains(t, run(t.Context(), []string{"-store", t.TempDir(), "-db", filepath.Join(t.TempDir(), "no", "db")}), "open the database")
+}
+
+func TestAWorkerEndsForAWrongSetUp(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s := settings{DB: places["SQLite"](t), Store: t.TempDir(), Night: "a night", Customers: 12, TTL: time.Second}
+	store, err := openStore(s.Store)
+	require.NoError(t, err)
+	m, err := mutex.New(store, "nightly/reminders", nil)
+	require.NoError(t, err)
+	require.NoError(t, m.Do(ctx, func(_ context.Context, l *mutex.Lease) error { return l.SetMark("not of Once") }))
+	require.ErrorIs(t, work(ctx, s), backends.ErrForeign)
 }
 
 // Nobody knows when processes die or hang. Whenever it is, each customer gets one

@@ -44,6 +44,8 @@ func work(ctx context.Context, s settings) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case hopeless(err):
+			return err
 		case err != nil: // it is outdone, or its database is: whoever leads now goes on
 			say("leads no more: %v", err)
 			time.Sleep(s.TTL / 10)
@@ -57,9 +59,23 @@ func work(ctx context.Context, s settings) error {
 	}
 }
 
+// hopeless reports whether err is of the set-up, which trying again does not mend.
+func hopeless(err error) bool {
+	for _, wrong := range []error{backends.ErrDenied, backends.ErrNoContainer, backends.ErrUnsupported, backends.ErrForeign} {
+		if errors.Is(err, wrong) {
+			return true
+		}
+	}
+	return false
+}
+
 func openStore(where string) (backends.Backend, error) {
-	if !strings.Contains(where, "://") {
+	scheme, _, isURL := strings.Cut(where, "://")
+	switch {
+	case !isURL:
 		return filelease.New(where)
+	case scheme != "https" && scheme != "http":
+		return nil, errors.New("-store takes a directory, or the https URL of an Azure container, and this is neither")
 	}
 	client, err := container.NewClientWithNoCredential(where, nil)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/bloblease/bloblease/backends"
@@ -17,11 +18,14 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", os.TempDir(), "the directory that the leases are in")
+	dir := flag.String("dir", filepath.Join(os.TempDir(), "bloblease-first"), "the directory that the leases are in")
 	name := flag.String("name", "first", "the lease")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := os.MkdirAll(*dir, 0o700); err != nil {
+		log.Fatal(err)
+	}
 	store, err := filelease.New(*dir)
 	if err != nil {
 		log.Fatal(err)
