@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bloblease/bloblease/backends"
+	"github.com/bloblease/bloblease/backends/backendtest"
 	"github.com/bloblease/bloblease/backends/cas"
 	"github.com/bloblease/bloblease/backends/s3lease"
 	"github.com/bloblease/bloblease/internal/fakestore"
@@ -297,10 +298,38 @@ func TestAnEndedContextIsItsOwnReason(t *testing.T) {
 }
 
 func TestAnswersWithoutAnETagThatCanBeACondition(t *testing.T) {
-	for name, o := range map[string]*s3.Options{"Weak": {WeakETags: true}, "NoneOnPut": {NoETagOnPut: true}} {
+	inModel(t, &s3.Options{WeakETags: true}, func(t *testing.T, m *model) {
+		_, err := m.client(t).Acquire(t.Context(), "job", claim("holder"))
+		require.ErrorIs(t, err, backends.ErrUnsupported)
+	})
+}
+
+// A write whose answer lacks the ETag was applied. The read that follows tells it.
+func TestAWriteThatIsAnsweredWithoutAnETagWasApplied(t *testing.T) {
+	inModel(t, &s3.Options{NoETagOnPut: true}, func(t *testing.T, m *model) {
+		b := m.client(t, s3checks.At(elsewhere))
+		g := acquire(t, b, "job")
+		for range 3 {
+			before := count(m.layer)
+			var err error
+			g, err = b.Renew(t.Context(), g)
+			require.NoError(t, err)
+			require.Equal(t, backendtest.Count{Reads: 1, Writes: 1}, count(m.layer).Since(before))
+		}
+		require.NoError(t, b.Release(t.Context(), g))
+	})
+}
+
+// So it is no proof that conditions are honoured either.
+func TestAnAnswerWithoutAnETagSettlesNoDoubt(t *testing.T) {
+	for name, first := range map[string]fakestore.Fault{"NoETag": {Status: 200}, "Weak": {Status: 200, Header: http.Header{"Etag": {`W/"e"`}}}} {
 		t.Run(name, func(t *testing.T) {
-			inModel(t, o, func(t *testing.T, m *model) {
-				_, err := m.client(t).Acquire(t.Context(), "job", claim("holder"))
+			inModel(t, &s3.Options{IgnoreIfNoneMatch: true}, func(t *testing.T, m *model) {
+				b := m.client(t, s3checks.At(elsewhere))
+				m.inject(s3.PutObject, fakestore.Fault{}, first)
+				_, err := b.Acquire(t.Context(), "job", claim("holder"))
+				require.NoError(t, err)
+				_, err = b.Acquire(t.Context(), "other", claim("holder"))
 				require.ErrorIs(t, err, backends.ErrUnsupported)
 			})
 		})

@@ -81,7 +81,7 @@ func (s *store) Load(ctx context.Context, name string) (cas.Object, error) {
 	defer func() { _ = out.Body.Close() }()
 	o, err := answered(out.ETag, out.ResultMetadata)
 	if err != nil {
-		return cas.Object{}, err
+		return cas.Object{}, unsupported(err.Error())
 	}
 	if o.Data, err = io.ReadAll(io.LimitReader(out.Body, cas.MaxRecord+1)); err != nil {
 		return cas.Object{}, s.explain(reading, err)
@@ -108,7 +108,8 @@ var (
 	cacheControl = "no-store"
 )
 
-// Put implements cas.Store.
+// Put implements cas.Store. What was answered without an ETag was applied, or comes
+// from somebody on the way: it is unknown.
 func (s *store) Put(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
 	in := &s3.PutObjectInput{
 		Bucket: &s.bucket, Key: s.key(name), Body: bytes.NewReader(data),
@@ -144,7 +145,7 @@ func (s *store) key(name string) *string {
 func answered(etag *string, m middleware.Metadata) (cas.Object, error) {
 	version := aws.ToString(etag)
 	if version == "" || strings.HasPrefix(version, "W/") {
-		return cas.Object{}, unsupported("the answer has no strong ETag: either the store gives none, or something on the way changes it")
+		return cas.Object{}, errNoETag
 	}
 	o := cas.Object{Exists: true, Version: version}
 	if r, ok := awsmiddleware.GetRawResponse(m).(*smithyhttp.Response); ok {
@@ -152,6 +153,8 @@ func answered(etag *string, m middleware.Metadata) (cas.Object, error) {
 	}
 	return o, nil
 }
+
+var errNoETag = errors.New("the answer has no strong ETag: either the store gives none, or something on the way changes it")
 
 // date is what the store's clock showed. An answer with an age comes from a cache,
 // and its date is of no use.

@@ -87,7 +87,6 @@ func TestVerifyRefusesWhatDoesNot(t *testing.T) {
 		"RacesSometimes": {s3.Options{Racy: racy(0.2)}, []string{"race"}},
 		"Unconditional":  {s3.Options{Unconditional: true}, []string{"create"}},
 		"WeakETags":      {s3.Options{WeakETags: true}, []string{"create"}},
-		"NoETagOnPut":    {s3.Options{NoETagOnPut: true}, []string{"create"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inModel(t, &c.Options, func(t *testing.T, m *model) {
@@ -104,6 +103,16 @@ func TestVerifyRefusesWhatDoesNot(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Without the version in the answer nobody can be told that he won.
+func TestVerifyTellsThatWritesAreAnsweredWithoutAnETag(t *testing.T) {
+	inModel(t, &s3.Options{NoETagOnPut: true}, func(t *testing.T, m *model) {
+		report, err := m.open(t, nil, s3checks.At(elsewhere)).Verify(t.Context())
+		require.Equal(t, backends.Unclear, results(report)["race"], report)
+		require.ErrorContains(t, err, "no strong ETag")
+		require.NotErrorIs(t, err, backends.ErrUnsupported)
+	})
 }
 
 func TestVerifyWarnsOfWhatLeasesDoNotNeed(t *testing.T) {
