@@ -69,7 +69,12 @@ var fenceMutants = []mutant{
 	{
 		name: "fence-column-cut-off", rule: "no set cuts the condition off the statement",
 		file: "fence/column.go", tests: fenceTests,
-		old: "c.dialect.checkSet(set)", new: "c.dialect.checkSet(\"\")",
+		old: "c.dialect.checkSet(set, len(args))", new: "c.dialect.checkSet(strings.Repeat(\"?\", len(args)), len(args))",
+	},
+	{
+		name: "fence-column-beyond-args", rule: "no placeholder of a set takes the fence's own arguments",
+		file: "fence/set.go", tests: fenceTests,
+		old: "err != nil || n > args {", new: "err != nil || n > args+5 {",
 	},
 	{
 		name: "fence-column-of-any-lock", rule: "tokens of different locks are not compared, in a column either",

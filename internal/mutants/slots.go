@@ -43,6 +43,21 @@ var slotMutants = []mutant{
 		old: "	if r.State == backends.Held {\n		j.reached = true\n", new: "	j.reached = true\n	if r.State == backends.Held {\n",
 	},
 	{
+		name: "slot-waits-a-day", rule: "a store that asks for much time is asked again in a minute",
+		file: "leader/once.go", tests: []string{"./leader"},
+		old: "min(retry.After, longestRetryAfter)", new: "max(retry.After, 0*longestRetryAfter)",
+	},
+	{
+		name: "slot-waits-a-poll-too-long", rule: "who waits looks again when the lease runs out",
+		file: "leader/once.go", tests: []string{"./leader"},
+		old: "pause = min(pause, left+", new: "pause = max(pause, 0*left+",
+	},
+	{
+		name: "slot-not-read-after-the-end", rule: "the record is read though the context has ended",
+		file: "leader/once.go", tests: []string{"./leader"},
+		old: "WithTimeout(context.WithoutCancel(ctx), min(ttl/3", new: "WithTimeout(ctx, min(ttl/3",
+	},
+	{
 		name: "slot-kinds-forgotten", rule: "kinds of slots never mix",
 		file: "leader/mark.go", tests: slotTests,
 		old: "	next := slices.Clone(l)\n", new: "	next := slices.Clone(l[i : i+1])\n	i = 0\n",
