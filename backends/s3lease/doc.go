@@ -15,7 +15,9 @@
 // Amazon S3 honours conditional writes. Of the stores with S3's interface, many
 // do, some ignore the conditions, and some honour them only as long as no two writers
 // come at once. A store of the last two kinds gives a lease to two holders. So try
-// a store before you trust it. A multi-region access point is refused: each region
+// a store before you trust it, with Verify. A process that never calls it makes one
+// request more, with its first lease, which finds only a store that ignores
+// If-None-Match. A multi-region access point is refused: each region
 // behind it decides by itself.
 //
 // # Dates
@@ -24,8 +26,9 @@
 // first look: Date and Last-Modified of one answer. They are whole seconds, and two
 // machines of S3 are taken to agree within 2 seconds. So this is allowed when the TTL
 // and 2 %, and 3 seconds more, have passed by these dates. Elsewhere it watches the
-// record for a TTL and 1 % by its own clock, unless Options.TrustDates says that the
-// store's dates are as good.
+// record for a TTL and 1 % by its own clock, until Verify has found, with this Backend, that
+// the store's dates are as good, or unless Options.TrustDates says so. If Verify finds
+// that they are not, they are not used, on AWS neither.
 //
 // # Requests
 //
@@ -34,6 +37,8 @@
 // of it. One exception: if S3 refuses a request because the clock of this machine is
 // more than 15 minutes off, the SDK corrects the time in the signature and asks once
 // more. S3 refuses such a request before it looks at anything else.
+// The other: for a directory bucket (S3 Express One Zone) the SDK asks for a session
+// before the first request, and again every few minutes.
 //
 // # Rights
 //
