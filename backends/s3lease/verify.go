@@ -147,12 +147,7 @@ func partition(region string) string {
 // backend deletes nothing, but its users may.
 func (s *store) Inspect(ctx context.Context, name, _ string) ([]backends.Check, error) {
 	c := backends.Check{Name: "refuse delete"}
-	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{
-		Bucket: &s.bucket, Key: s.key(name), IfMatch: aws.String(noETag),
-	}, s.each)
-	if err != nil {
-		err = s.explain(writing, err)
-	}
+	err := s.deleteStale(ctx, name)
 	o, lookErr := s.Load(ctx, name)
 	switch {
 	case lookErr != nil:
@@ -165,12 +160,56 @@ func (s *store) Inspect(ctx context.Context, name, _ string) ([]backends.Check, 
 		c.Saw = "these credentials may not delete, and need not"
 	case errors.Is(err, cas.ErrConflict) || errors.Is(err, cas.ErrVanished):
 		c.Result, c.Saw = backends.Passed, "a deletion of an older version is refused"
+	case err != nil && !errors.Is(err, backends.ErrUnsupported):
+		c.Result, c.Saw = backends.Warned, fmt.Sprintf("the store has not decided on a deletion: %v", err)
+		c.Means = "nothing for leases, which are never deleted"
+		c.Do = "verify again if you want to know"
 	case err != nil:
 		c.Result, c.Saw = backends.Passed, fmt.Sprintf("a deletion under a condition is refused: %v", err)
 	default:
 		c.Saw = "a deletion of an older version is answered with yes, but deletes nothing"
 	}
 	return []backends.Check{c}, nil
+}
+
+const (
+	deletions  = 5 // times that one is asked for, if the store is busy or silent
+	patience   = 10 * time.Second
+	deletePace = 500 * time.Millisecond
+)
+
+// deleteStale asks to delete an object in a version that it does not have, until the
+// store has decided.
+func (s *store) deleteStale(ctx context.Context, name string) (err error) {
+	for range deletions {
+		err = s.deleteStaleOnce(ctx, name)
+		if err == nil || decided(err) || clock.Sleep(ctx, clock.Of(s), deletePace) != nil {
+			break
+		}
+	}
+	return err
+}
+
+func (s *store) deleteStaleOnce(ctx context.Context, name string) error {
+	ctx, cancel := clock.Of(s).WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{
+		Bucket: &s.bucket, Key: s.key(name), IfMatch: aws.String(noETag),
+	}, s.each)
+	if err != nil {
+		return s.explain(writing, err)
+	}
+	return nil
+}
+
+// decided reports whether an error is the store's last word.
+func decided(err error) bool {
+	for _, word := range []error{cas.ErrConflict, cas.ErrVanished, backends.ErrDenied, backends.ErrUnsupported} {
+		if errors.Is(err, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // noETag is that of no record.

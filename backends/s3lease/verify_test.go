@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -283,4 +284,27 @@ func TestVerifyTellsThatATransportCannotBeCopied(t *testing.T) {
 		require.NotContains(t, report.String(), "connections of their own")
 		require.Contains(t, report.String(), "the client's transport cannot be copied: verify with a plain one")
 	})
+}
+
+// A store that is too busy to delete has refused nothing.
+func TestVerifyDoesNotTakeABusyStoresWordForARefusedDeletion(t *testing.T) {
+	for name, c := range map[string]struct {
+		faults []fakestore.Fault
+		want   backends.Result
+	}{
+		"BusyOnce":    {[]fakestore.Fault{instead(503, "SlowDown"), instead(500, "InternalError")}, backends.Passed},
+		"BusyForever": {slices.Repeat([]fakestore.Fault{instead(503, "SlowDown")}, 50), backends.Warned},
+		"Silent":      {slices.Repeat([]fakestore.Fault{fakestore.Hung()}, 50), backends.Warned},
+		"Unknown":     {[]fakestore.Fault{instead(501, "NotImplemented")}, backends.Passed},
+		"Denied":      {[]fakestore.Fault{instead(403, "AccessDenied")}, backends.NotTried},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inModel(t, nil, func(t *testing.T, m *model) {
+				m.inject(s3.DeleteObject, c.faults...)
+				report, err := m.client(t).Verify(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, c.want, results(report)["refuse delete"], report)
+			})
+		})
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -55,7 +56,7 @@ func run(ctx context.Context) error {
 		fmt.Print(report)
 		return err
 	}
-	m, err := mutex.New(store, "first", nil)
+	m, err := mutex.New(store, "first", &mutex.Options{Logger: slog.Default()}) // so that a store that does not answer is seen
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,9 @@ func prepare(ctx context.Context, name string) (show.Made, error) {
 	if name == "s3" {
 		return start(ctx)
 	}
+	if bucket, _, _ := strings.Cut(strings.TrimPrefix(name, "s3://"), "/"); bucket == "" {
+		return show.Made{}, fmt.Errorf("-store %q names no bucket: it is s3://BUCKET, or s3://BUCKET/PREFIX", name)
+	}
 	at := fmt.Sprintf("%s/coordinator-%d", strings.TrimSuffix(name, "/"), time.Now().UnixNano())
 	return show.Made{Address: at, Words: at, Remove: func() error { return nil }}, nil
 }

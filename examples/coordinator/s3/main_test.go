@@ -39,6 +39,16 @@ func TestWithoutARepositoryItTellsWhatToDo(t *testing.T) {
 	}
 }
 
+func TestABucketHasAName(t *testing.T) {
+	program := compiled(t)
+	for _, place := range []string{"s3://", "s3:///", "s3:///prefix"} {
+		out, err := exec.CommandContext(t.Context(), program, "-store", place).CombinedOutput()
+		require.Error(t, err)
+		assert.Contains(t, string(out), "names no bucket")
+		assert.Equal(t, 1, strings.Count(string(out), "\n"), "%s", out)
+	}
+}
+
 // fakeGo is a directory with a go command that finds the module where there is no
 // repository, as it is among the downloaded ones.
 func fakeGo(t *testing.T) string {
