@@ -113,7 +113,7 @@ func TestAProgramThatNeverVerifiedIsToldOnS3rver(t *testing.T) {
 			}, nil)
 		},
 	} {
-		b, err := s3lease.New(s.client(t), bucket, nil)
+		b, err := s3lease.New(s.programs(t), bucket, nil)
 		require.NoError(t, err)
 		m, err := mutex.New(b, "job", nil)
 		require.NoError(t, err)
