@@ -74,6 +74,16 @@ func (l ledger) has(s Slot) bool {
 	}
 }
 
+// notAhead refuses a slot of Every that is done though it is more than a period after
+// the one that is due. One period is what grace and a change of it can make.
+func (l ledger) notAhead(due Slot) error {
+	i := l.find(kindEvery)
+	if i < 0 || l[i].value <= stored(due.at.Add(due.period)) {
+		return nil
+	}
+	return fmt.Errorf("slot %s is due by the store's clock, but %s is recorded as done: %w", stored(due.at), l[i].value, ErrSlotAhead)
+}
+
 // with is l with s as done, which it does not have.
 func (l ledger) with(s Slot) ledger {
 	i := l.find(s.kind)

@@ -17,6 +17,12 @@ import (
 // not say so, or cannot be asked. It may be done again.
 var ErrNotRecorded = errors.New("slot is not recorded as done")
 
+// ErrSlotAhead is what Once returns for Every when the record says of a slot that it is
+// done which is more than a period after the one that is due by the store's clock: that
+// clock was wrong when the slot was recorded, or it is wrong now. The error names both.
+// Until the due slot has caught up nothing is run; docs/cron.md says what to do.
+var ErrSlotAhead = errors.New("slot is far ahead of the store's clock")
+
 // What Every assumes of clocks, if it is not told: no more than this, and no more than
 // an eighth of the period.
 const usualSkew = 5 * time.Minute
@@ -121,6 +127,9 @@ func (o *OnceOptions) fillGrace(period time.Duration) error {
 // lease is lost, carries the token, and may be given to Beat; see also SlotTime. The
 // lease is renewed until run has returned, for StopTimeout at most after ctx has
 // ended. Then it is released, though ctx may have ended.
+//
+// A slot of Every that is recorded more than a period ahead of the store's clock is an
+// error, ErrSlotAhead.
 //
 // What comes after run has returned:
 //
@@ -235,7 +244,7 @@ func (j *job) attempt(ctx context.Context) (lease *mutex.Lease, done bool, err e
 	if err != nil {
 		return nil, false, err
 	}
-	if j.slot, err = j.slot.resolved(r.Now, j.options.Grace); err != nil {
+	if err = j.resolve(r); err != nil {
 		return nil, false, hopeless{err}
 	}
 	if done, err = j.look(r.Done); done || err != nil {
@@ -255,6 +264,26 @@ func (j *job) attempt(ctx context.Context) (lease *mutex.Lease, done bool, err e
 		return nil, done, err
 	}
 	return lease, false, nil
+}
+
+// resolve finds the slot of Every, once, and each time refuses a record that is ahead of
+// the slot that is due by now, which after a long wait is a later one.
+func (j *job) resolve(r backends.Record) error {
+	if j.slot.kind != kindEvery || r.Now.IsZero() && !j.slot.at.IsZero() {
+		return nil
+	}
+	due, err := j.slot.resolved(r.Now, j.options.Grace)
+	if err != nil {
+		return err
+	}
+	if j.slot.at.IsZero() {
+		j.slot = due
+	}
+	l, err := ledgerOf(r.Done)
+	if err != nil {
+		return err
+	}
+	return l.notAhead(due)
 }
 
 // look reports whether a mark says that the slot is done. If not, it makes the mark

@@ -686,6 +686,81 @@ func TestReplicasMinutesApartAgreeOnEvery(t *testing.T) {
 	})
 }
 
+// A date that was wrong once is told at once, and not when it has come.
+func TestASlotRecordedByAWrongDateIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &observed{Backend: memlease.New(), ahead: 300 * day}
+		run := func() (bool, error) {
+			return leader.Once(t.Context(), newMutex(t, b, nil), leader.Every(day, 0), takes(0), nil)
+		}
+		now := time.Now().UTC()
+		ran, err := run()
+		require.NoError(t, err)
+		require.True(t, ran)
+
+		b.ahead = 0
+		start := time.Now()
+		ran, err = run()
+		require.ErrorIs(t, err, leader.ErrSlotAhead)
+		require.ErrorContains(t, err, now.Format("2006-01-02T15:04:05"))
+		require.ErrorContains(t, err, now.Add(300*day).Format("2006-01-02T15:04:05"))
+		require.NotContains(t, err.Error(), "\n")
+		require.False(t, ran)
+		require.Zero(t, time.Since(start))
+		ran, err = leader.Once(t.Context(), newMutex(t, b, nil), night, takes(0), nil)
+		require.NoError(t, err, "other kinds of slots do not mind")
+		require.True(t, ran)
+
+		time.Sleep(299*day - time.Minute)
+		ran, err = run()
+		require.NoError(t, err, "a slot that is next by the grace may be recorded")
+		require.False(t, ran)
+	})
+}
+
+// Whoever has waited for hours finds later slots than its own, and that is no error.
+func TestWhoWaitedForPeriodsTakesALaterSlotForDone(t *testing.T) {
+	for _, timeless := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := memlease.New()
+			waits := &observed{Backend: b}
+			waits.after = func() { // it is resolved, and then cut off
+				waits.after = nil
+				l, err := newMutex(t, b, nil).Lock(t.Context())
+				require.NoError(t, err)
+				waits.fails = func() error { return errors.New("no route to host") }
+				time.AfterFunc(3*time.Hour, func() {
+					require.NoError(t, l.Release(context.Background()))
+					_, err := leader.Once(context.Background(), newMutex(t, b, nil), leader.Every(time.Hour, 0), takes(0), nil)
+					require.NoError(t, err)
+					waits.fails, waits.timeless = nil, timeless
+				})
+			}
+			ran, err := leader.Once(t.Context(), newMutex(t, waits, nil), leader.Every(time.Hour, 0), never, nil)
+			require.NoError(t, err)
+			require.False(t, ran)
+		})
+	}
+}
+
+// The slot of a call is the one that it has found first.
+func TestWhoWaitedForPeriodsRunsItsOwnSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, start := memlease.New(), time.Now()
+		l, err := newMutex(t, b, nil).Lock(t.Context())
+		require.NoError(t, err)
+		time.AfterFunc(3*time.Hour, func() { _ = l.Release(context.Background()) })
+		var at time.Time
+		ran, err := leader.Once(t.Context(), newMutex(t, b, nil), leader.Every(time.Hour, 0), func(ctx context.Context, _ *mutex.Lease) error {
+			at, _ = leader.SlotTime(ctx)
+			return nil
+		}, nil)
+		require.NoError(t, err)
+		require.True(t, ran)
+		require.Equal(t, start.UTC(), at)
+	})
+}
+
 func TestEveryNeedsAStoreThatTellsTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &observed{Backend: memlease.New(), timeless: true}

@@ -71,7 +71,8 @@ func SlotID(id string) Slot {
 // clocks may be wrong by as much, and one after it as late: until the next period
 // begins, less the grace.
 //
-// When a slot is done, so are all older ones. The period is at least 10 s, and the
+// When a slot is done, so are all older ones; and if it is more than a period ahead of
+// the present one, Once returns ErrSlotAhead. The period is at least 10 s, and the
 // offset not negative and less than the period. A store that does not tell the time is
 // refused, with an error that matches backends.ErrUnsupported.
 func Every(period, offset time.Duration) Slot {
@@ -85,9 +86,10 @@ func Every(period, offset time.Duration) Slot {
 	return s
 }
 
-// resolved is s by the store's clock: floor((now + grace − offset) / period).
+// resolved is s by the store's clock: floor((now + grace − offset) / period). Others
+// than those of Every stay as they are.
 func (s Slot) resolved(now time.Time, grace time.Duration) (Slot, error) {
-	if s.kind != kindEvery || !s.at.IsZero() {
+	if s.kind != kindEvery {
 		return s, nil
 	}
 	if now.IsZero() {

@@ -136,8 +136,6 @@ func TestEveryIsTheSlotOfThePeriodByTheStoresClock(t *testing.T) {
 		require.Equal(t, want, resolve(t, s, two.Add(off), grace).at, off)
 	}
 	require.Equal(t, two.Add(12*time.Second), resolve(t, Every(12*time.Second, 0), two.Add(23*time.Second), 0).at)
-	fixed := resolve(t, s, two, grace)
-	require.Equal(t, fixed, resolve(t, fixed, two.Add(day), grace), "it is resolved once")
 }
 
 func TestAWeekOfEveryBeginsOnThursday(t *testing.T) {

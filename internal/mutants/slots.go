@@ -58,6 +58,11 @@ var slotMutants = []mutant{
 		old: "WithTimeout(context.WithoutCancel(ctx), min(ttl/3", new: "WithTimeout(ctx, min(ttl/3",
 	},
 	{
+		name: "slot-far-ahead-is-done", rule: "a slot that a wrong date has recorded does not silence the job",
+		file: "leader/once.go", tests: slotTests,
+		old: "	return l.notAhead(due)\n", new: "	_ = l\n	return nil\n",
+	},
+	{
 		name: "slot-kinds-forgotten", rule: "kinds of slots never mix",
 		file: "leader/mark.go", tests: slotTests,
 		old: "	next := slices.Clone(l)\n", new: "	next := slices.Clone(l[i : i+1])\n	i = 0\n",
