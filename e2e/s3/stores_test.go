@@ -54,8 +54,8 @@ func (s *store) transport() *http.Transport {
 }
 
 // client is for use with the SDK alone, over connections of its own: it asks once, and
-// without the checksums that are sent by default, which some of these servers do not
-// know. A backend gets none of that: it has to see to it itself.
+// without the checksums that are sent by default, which not every server
+// knows. A backend gets none of that: it has to see to it itself.
 func (s *store) client(t testing.TB) *awss3.Client {
 	return awss3.New(s.programs(t).Options(), func(o *awss3.Options) {
 		o.Retryer = aws.NopRetryer{}
