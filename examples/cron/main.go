@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"log"
 	"os"
 	"os/signal"
@@ -27,6 +28,9 @@ var (
 
 func main() {
 	flag.Parse()
+	if *slot == "" {
+		log.Fatal("-slot is missing: the time for which the scheduler calls, such as 2026-10-12T02:00:00Z")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := os.MkdirAll(*dir, 0o700); err != nil {
@@ -45,7 +49,7 @@ func main() {
 func handle(ctx context.Context, store backends.Backend, scheduled string) error {
 	due, err := time.Parse(time.RFC3339, scheduled)
 	if err != nil {
-		return err
+		return fmt.Errorf("slot %q is not a time such as 2026-10-12T02:00:00Z", scheduled)
 	}
 	m, err := mutex.New(store, "nightly-report", nil)
 	if err != nil {
