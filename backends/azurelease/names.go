@@ -160,6 +160,9 @@ func checkPrefix(prefix string) error {
 	if !ok {
 		return fmt.Errorf(`prefix %q does not end in "/"`, prefix)
 	}
+	if stem == "" {
+		return fmt.Errorf(`prefix %q has nothing before its "/": leave it empty for none`, prefix)
+	}
 	if err := backends.CheckName(stem); err != nil {
 		return fmt.Errorf("prefix %q as a %w", prefix, err)
 	}

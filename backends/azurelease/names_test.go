@@ -83,3 +83,15 @@ func TestOtherURLsAreRefusedBeforeAnyRequest(t *testing.T) {
 		}
 	}
 }
+
+func TestAPrefixThatIsNone(t *testing.T) {
+	c, err := container.NewClientWithNoCredential("https://account.blob.core.windows.net/leases", nil)
+	require.NoError(t, err)
+	for prefix, says := range map[string]string{
+		"/":    `prefix "/" has nothing before its "/"`,
+		"team": `prefix "team" does not end in "/"`,
+	} {
+		_, err := azurelease.New(c, &azurelease.Options{Prefix: prefix})
+		require.ErrorContains(t, err, says)
+	}
+}
