@@ -43,6 +43,11 @@ var slotMutants = []mutant{
 		old: "	if r.State == backends.Held {\n		j.reached = true\n", new: "	j.reached = true\n	if r.State == backends.Held {\n",
 	},
 	{
+		name: "slot-lost-to-an-own-write", rule: "a slot is run exactly once, though answers are lost",
+		file: "backends/cas/engine.go", tests: slotTests,
+		old: "slices.Contains(t.nonces, at.rec.Nonce):", new: "slices.Contains(t.nonces[:1], at.rec.Nonce):",
+	},
+	{
 		name: "slot-waits-a-day", rule: "a store that asks for much time is asked again in a minute",
 		file: "leader/once.go", tests: []string{"./leader"},
 		old: "min(retry.After, longestRetryAfter)", new: "max(retry.After, 0*longestRetryAfter)",
