@@ -372,8 +372,11 @@ func (t *title) verdict(at *sighting, err error) error {
 		return errors.New("a late read, which shows an earlier term")
 	case at.rec.State == record.Free:
 		return fmt.Errorf("%w: the record was freed", backends.ErrLost)
-	case !slices.Contains(t.nonces, at.rec.Nonce):
+	case slices.Contains(t.nonces, at.rec.Nonce):
+		return nil
+	case at.rec.ID == t.rec.ID: // an earlier write of this term, long settled
+		return errors.New("a late read, which shows this term as it was")
+	default:
 		return fmt.Errorf("%w to %q with token %d", backends.ErrLost, at.rec.Holder, at.rec.Token)
 	}
-	return nil
 }

@@ -80,3 +80,31 @@ func TestALateReadIsNoLoss(t *testing.T) {
 		}
 	})
 }
+
+// The same of a read that shows this term as it was two renewals ago.
+func TestALateReadOfTheOwnTermIsNoLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := straight()
+		e := cas.New(b, cas.Options{})
+		g, err := e.Acquire(t.Context(), "job", backends.Claim{TTL: 30 * time.Second})
+		require.NoError(t, err)
+		late, err := b.Store.Load(t.Context(), "job")
+		require.NoError(t, err)
+		for range 2 {
+			g, err = e.Renew(t.Context(), g)
+			require.NoError(t, err)
+		}
+		b.put = func(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
+			_, _ = b.Store.Put(ctx, name, version, data)
+			return cas.Object{}, cas.ErrConflict
+		}
+		b.load = func(context.Context, string) (cas.Object, error) { return late, nil }
+		g, err = e.Renew(t.Context(), g)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, backends.ErrLost)
+		b.put, b.load = nil, nil
+		g, err = e.Renew(t.Context(), g)
+		require.NoError(t, err)
+		require.NoError(t, e.Release(t.Context(), g))
+	})
+}
