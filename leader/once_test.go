@@ -728,12 +728,18 @@ func TestWhoWaitedForPeriodsTakesALaterSlotForDone(t *testing.T) {
 				waits.after = nil
 				l, err := newMutex(t, b, nil).Lock(t.Context())
 				require.NoError(t, err)
-				waits.fails = func() error { return errors.New("no route to host") }
+				back := time.Now().Add(3*time.Hour + time.Second)
+				waits.fails = func() error {
+					if time.Now().Before(back) {
+						return errors.New("no route to host")
+					}
+					waits.timeless = timeless
+					return nil
+				}
 				time.AfterFunc(3*time.Hour, func() {
 					require.NoError(t, l.Release(context.Background()))
 					_, err := leader.Once(context.Background(), newMutex(t, b, nil), leader.Every(time.Hour, 0), takes(0), nil)
 					require.NoError(t, err)
-					waits.fails, waits.timeless = nil, timeless
 				})
 			}
 			ran, err := leader.Once(t.Context(), newMutex(t, waits, nil), leader.Every(time.Hour, 0), never, nil)
