@@ -108,3 +108,32 @@ func TestALateReadOfTheOwnTermIsNoLoss(t *testing.T) {
 		require.NoError(t, e.Release(t.Context(), g))
 	})
 }
+
+// What is sent again within a call are the same bytes: so the first write is recognised,
+// though it was applied unseen.
+func TestTheSameBytesAreSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := straight()
+		e := cas.New(b, cas.Options{})
+		g, err := e.Acquire(t.Context(), "job", backends.Claim{TTL: 30 * time.Second})
+		require.NoError(t, err)
+		before, err := b.Store.Load(t.Context(), "job")
+		require.NoError(t, err)
+		var sent [][]byte
+		b.put = func(ctx context.Context, name, version string, data []byte) (cas.Object, error) {
+			sent = append(sent, data)
+			_, _ = b.Store.Put(ctx, name, version, data)
+			return cas.Object{}, errGone
+		}
+		b.load = func(ctx context.Context, name string) (cas.Object, error) {
+			if len(sent) == 1 {
+				return before, nil // late
+			}
+			return b.Store.Load(ctx, name)
+		}
+		_, err = e.Renew(t.Context(), g)
+		require.NoError(t, err)
+		require.Len(t, sent, 2)
+		require.Equal(t, sent[0], sent[1])
+	})
+}

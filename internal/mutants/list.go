@@ -99,7 +99,7 @@ var mutants = []mutant{
 	{
 		name: "conflict-is-loss", rule: "a refusal is read back before it is believed",
 		file: "backends/cas/write.go", tests: casTests,
-		old: "		if undecided(err) {", new: "		if errors.Is(err, ErrConflict) {\n			return &sighting{exists: true, rec: &record.Record{State: record.Held}}, errRefused\n		}\n		if undecided(err) {",
+		old: "		if undecided(err) {", new: "		if errors.Is(err, ErrConflict) {\n			s := &sighting{exists: true, rec: &record.Record{State: record.Held, Token: rec.Token + 1}}\n			s.first = s\n			return s, errRefused\n		}\n		if undecided(err) {",
 	},
 	{
 		name: "unknown-write-is-success", rule: "an unknown write is not a success",
