@@ -90,7 +90,7 @@ func NewColumn(d Dialect, table string, o *ColumnOptions) (*Column, error) {
 // quotes, with ";", "--", "/*", a backslash or a zero byte. Outside quotes, MySQL takes
 // no "#", and PostgreSQL no backtick, and no "$" but that of a placeholder.
 // So is one with placeholders that do not fit args: a $n of PostgreSQL is one of args,
-// and for the others there are as many ?, without numbers, as args.
+// and for the others there are as many ?, without numbers or names, as args.
 //
 // Nil means that the row was changed, or, in a transaction, will have been when that
 // commits. ErrStale and ErrOtherLock mean that it was not, sql.ErrNoRows that there is
@@ -123,8 +123,7 @@ func (c *Column) Raise(ctx context.Context, e Execer, key any, lock string, t To
 	return c.Update(ctx, e, key, lock, t, "")
 }
 
-// updating is the statement of Update, and its arguments. The line breaks keep a
-// comment at the end of set from swallowing the condition.
+// updating is the statement of Update, and its arguments.
 func (c *Column) updating(key any, lock string, t Token, set string, args []any) (string, []any) {
 	d, n := c.dialect, len(args)
 	if strings.TrimSpace(set) != "" {

@@ -62,10 +62,10 @@ func (d Dialect) checkQuotes(set string) (bare string, err error) {
 	return string(outside), nil
 }
 
-// numbered are placeholders with a number.
+// numbered are placeholders with a number, or with a name, which SQLite numbers.
 var numbered = map[Dialect]*regexp.Regexp{
 	PostgreSQL: regexp.MustCompile(`\$([0-9]+)`),
-	SQLite:     regexp.MustCompile(`\?[0-9]+`),
+	SQLite:     regexp.MustCompile(`\?[0-9]+|[:@$]\w+`),
 }
 
 // checkPlaces keeps the placeholders of a set apart from those that Column puts behind
@@ -81,7 +81,7 @@ func (d Dialect) checkPlaces(bare string, args int) error {
 		return nil
 	}
 	if d == SQLite && numbered[d].MatchString(bare) {
-		return fmt.Errorf("the set has the placeholder %.20s: take ? without a number", numbered[d].FindString(bare))
+		return fmt.Errorf("the set has the placeholder %.20s: take ? without a number or a name", numbered[d].FindString(bare))
 	}
 	if n := strings.Count(bare, "?"); n != args {
 		return fmt.Errorf("the set has %d placeholders, but %d args are given", n, args)

@@ -118,7 +118,10 @@ func TestPlaceholdersThatDoNotFitTheArgsAreRefused(t *testing.T) {
 		"balance = ?, note = ?":                        {fence.MySQL, "2 placeholders, but 1 args"},
 		"balance = 8, note = '?'":                      {fence.MySQL, "0 placeholders, but 1 args"},
 		"balance = ?, \"note\" = ?, `how many?` = [?]": {fence.SQLite, "2 placeholders, but 1 args"},
-		"balance = ?1, note = ?1":                      {fence.SQLite, "placeholder ?1: take ? without a number"},
+		"balance = ?1, note = ?1":                      {fence.SQLite, "placeholder ?1: take ? without a number or a name"},
+		"balance = :a, note = ?":                       {fence.SQLite, "placeholder :a: take ?"},
+		"balance = @a, note = ?":                       {fence.SQLite, "placeholder @a: take ?"},
+		"balance = $a, note = ?":                       {fence.SQLite, "placeholder $a: take ?"},
 		"note = '?1'":                                  {fence.SQLite, "0 placeholders, but 1 args"},
 	} {
 		c, err := fence.NewColumn(of.d, "accounts", nil)
